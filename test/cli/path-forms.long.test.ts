@@ -24,34 +24,44 @@ const FORMS: Readonly<Record<string, (path: string) => string>> = {
 /** Forms that make sense for TensorFlow Serving, which refuses relative ones. */
 const ABSOLUTE = Object.keys(FORMS).filter((form) => !form.startsWith("relative"));
 
-/** `models/half/1/model.onnx`, hooks, and configurations of several servers. */
+/** `models/half/1/model.onnx`, hooks, and folders for what the server writes. */
 function place(): string {
   const root = tempFolder({ "hooks/hooks.ts": "export const postprocess = (outputs) => outputs;" });
-  mkdirSync(join(root, "models/half/1"), { recursive: true });
+  for (const folder of ["models/half/1", "logs", "cache"]) mkdirSync(join(root, folder), { recursive: true });
   cpSync(HALF, join(root, "models/half/1/model.onnx"));
   return root;
 }
 
 const FREE = ["--port", "0", "--http-port", "0"];
 
-/** Settings with the folder that each takes. */
-const SETTINGS: readonly (readonly [name: string, folder: string, args: (path: string) => readonly string[]])[] = [
-  ["a word", "models/half", (path) => [path, ...FREE]],
-  ["--model-path", "models/half/1", (path) => ["--model-path", path, ...FREE]],
-  ["--model", "models/half", (path) => ["--model", `half=${path}`, ...FREE]],
-  ["--model-repository", "models", (path) => ["--model-repository", path, ...FREE]],
-  ["--hooks", "hooks", (path) => [HALF, "--hooks", `${path.replace(/\/$/, "")}/hooks.ts`, ...FREE]],
-  ["--request-log", "models", (path) => [HALF, "--request-log", `${path.replace(/\/$/, "")}/log`, ...FREE]],
-  ["--model-cache", "models", (path) => [HALF, "--model-cache", path, ...FREE]],
+/** The path of a folder of the place in one form. */
+type At = (folder: string) => string;
+
+/** Settings that one server is given together. */
+const SETTINGS: readonly (readonly [name: string, args: (at: At) => readonly string[]])[] = [
+  ["a word", (at) => [at("models/half")]],
+  ["--model", (at) => ["--model", `half=${at("models/half")}`]],
+  ["--model-repository", (at) => ["--model-repository", at("models")]],
+  [
+    "--model-path, --hooks, --request-log and --model-cache",
+    (at) => [
+      ...["--model-path", at("models/half/1"), "--hooks", fileIn(at("hooks"), "hooks.ts")],
+      ...["--request-log", fileIn(at("logs"), "log"), "--model-cache", at("cache")],
+    ],
+  ],
 ];
 
-const TABLE = SETTINGS.flatMap(([name, folder, args]) =>
-  Object.keys(FORMS).map((form) => [name, form, folder, args] as const),
-);
+/** A file in a folder, whose path may have a slash at its end. */
+function fileIn(folder: string, name: string): string {
+  return `${folder.replace(/\/$/, "")}/${name}`;
+}
 
-test.each(TABLE)("%s takes a path that is %s", async (_name, form, folder, args) => {
-  const path = FORMS[form]?.(join(place(), folder)) as string;
-  const program = startKserving([...args(path), "--fail-fast"]);
+const TABLE = SETTINGS.flatMap(([name, args]) => Object.keys(FORMS).map((form) => [name, form, args] as const));
+
+test.each(TABLE)("%s takes a path that is %s", async (_name, form, args) => {
+  const root = place();
+  const given = args((folder) => FORMS[form]?.(join(root, folder)) as string);
+  const program = startKserving([...given, ...FREE, "--fail-fast"]);
   await program.event("ready");
 });
 
@@ -83,7 +93,7 @@ describe("in a configuration", () => {
   test.each(Object.keys(FORMS))("the file's own folder may be %s", async (form) => {
     const root = place();
     writeFileSync(join(root, "models/models.yaml"), "models:\n  - name: half\n    path: half\n");
-    const file = `${FORMS[form]?.(join(root, "models")).replace(/\/$/, "")}/models.yaml`;
+    const file = fileIn(FORMS[form]?.(join(root, "models")) as string, "models.yaml");
     await startKserving(["--config", file, ...FREE, "--fail-fast"]).event("ready");
   });
 });
