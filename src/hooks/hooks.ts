@@ -160,12 +160,20 @@ export interface RequestContext {
   remote(address: string): RemoteHandle;
 }
 
-/** Facts about the request: its id, and its model. */
+/**
+ * Parameters of a request by name, without those that the protocol reads itself. Integers that a number cannot hold
+ * exactly are bigint.
+ */
+export type RequestParameters = Readonly<Record<string, boolean | number | bigint | string>>;
+
+/** Facts about the request: its id, its model and what the client has set for it. */
 export interface RequestInfo {
   readonly id: string;
   readonly model: string;
   readonly version: bigint;
   readonly signature: string;
+  /** Those of KServe V2: `max_tokens` of a text, for example. Empty over other protocols. */
+  readonly parameters: RequestParameters;
 }
 
 /** Additions of a hook to the answer. */

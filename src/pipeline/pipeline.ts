@@ -1,7 +1,7 @@
 import { ServingError } from "../errors.ts";
 import { checkResponse } from "../hooks/check-response.ts";
 import { answersInParts } from "../hooks/generator-hooks.ts";
-import type { HookContext } from "../hooks/hooks.ts";
+import type { HookContext, RequestParameters } from "../hooks/hooks.ts";
 import { checkInputs } from "../models/check-inputs.ts";
 import type { ModelHandle } from "../models/model-handle.ts";
 import { codecs } from "../platform/codec-host/codec-pool.ts";
@@ -150,7 +150,10 @@ export class Pipeline {
         (model, index) => new BoundStage(model, { call, requestId, stage: index + 1 }, this.#stages.placeOf(index)),
       ),
       globalCtx,
-      request: { id: call.id, model: served.model, version: served.version, signature: signature.name },
+      request: {
+        ...{ id: call.id, model: served.model, version: served.version, signature: signature.name },
+        parameters: call.parameters ?? NO_PARAMETERS,
+      },
       call,
       log: new RequestLogger(log, call.id, call.timeline),
       models: new BoundModels(findOther, { call, requestId }),
@@ -158,6 +161,8 @@ export class Pipeline {
     });
   }
 }
+
+const NO_PARAMETERS: RequestParameters = Object.freeze({});
 
 /** By hooks, for an answer without any. */
 const NOTHING_SET: { readonly metadata?: undefined; readonly contentType?: undefined } = {};

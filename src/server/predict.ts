@@ -1,3 +1,4 @@
+import type { RequestParameters } from "../hooks/hooks.ts";
 import { requestIdOf } from "../observability/request-id.ts";
 import { limitedSignal } from "../platform/async/cancel-source.ts";
 import { createDeferred, type Deferred } from "../platform/async/promises.ts";
@@ -25,6 +26,8 @@ export interface PredictChoices {
   readonly signal?: AbortSignal;
   /** Headers as hooks see them in `ctx.metadata`, names lower-cased. */
   readonly metadata?: Readonly<Record<string, string>>;
+  /** As hooks see them in `ctx.request.parameters`. */
+  readonly parameters?: RequestParameters;
 }
 
 /** A request: the model's name, and values by its inputs' names. */
@@ -45,9 +48,10 @@ async function inferOwn(
   request: OwnRequest & { readonly signal: AbortSignal },
   parts?: PartSink,
 ): Promise<InferResponse> {
-  const { model, inputs, version, label, signature: name = "", outputs, timeoutMs, signal, metadata = {} } = request;
+  const { model, inputs, version, label, signature: name = "", outputs, timeoutMs, signal } = request;
+  const { metadata = {}, parameters } = request;
   const limits = timeoutMs === undefined ? undefined : { deadline: Date.now() + timeoutMs };
-  const call = { id: requestIdOf(metadata), metadata, limits, signal };
+  const call = { id: requestIdOf(metadata), metadata, parameters, limits, signal };
   const ref = { model, label, ...(version !== undefined && { version: BigInt(version) }) };
   const lease = await service.acquire(ref, call);
   try {

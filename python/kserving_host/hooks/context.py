@@ -150,6 +150,8 @@ class Request:
     def info(self, fresh=False):
         if self._info is None or fresh:
             self._info, _ = self.ask({"call": "info"}, {})
+            given = self._info["request"]["parameters"]
+            given.update({name: number_of(value) for name, value in given.items() if isinstance(value, dict)})
         return self._info
 
     def raise_chosen(self):
@@ -171,6 +173,11 @@ class Request:
                 callback()
             except BaseException as error:
                 print(f"a function of ctx.add_callback failed: {one_line(error)}", file=sys.stderr)
+
+
+def number_of(text):
+    """A number that JSON cannot hold, from the text that it came as."""
+    return int(text["integer"]) if "integer" in text else float(text["double"])
 
 
 class Models:

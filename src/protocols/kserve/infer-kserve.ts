@@ -14,7 +14,7 @@ import { datatypeOf } from "./datatype.ts";
 import type { AnsweredOutput, KserveAnswer, KserveParts } from "./kserve-answer.ts";
 import type { KserveRequest, RequestedOutput } from "./kserve-request.ts";
 import { acquireModel, toModelRef } from "./model-ref.ts";
-import { readUnsigned, type Scheduling } from "./parameters.ts";
+import { modelParameters, readUnsigned, type Scheduling } from "./parameters.ts";
 import { namesSharedMemory, readPlace, refuseSharedMemory } from "./shared-memory-places.ts";
 
 /** The call that a request came with, and what its tensors may use. */
@@ -98,7 +98,7 @@ async function infer(
     inputs: { kind: "tensors", tensors: inputs },
     outputs: wanted,
     parts: parts && sinkOf(parts, asked, decoupled),
-    call: withScheduling(call, request.id, { model, ...scheduling }),
+    call: withParameters(call, request, { model, ...scheduling }),
   });
   return toAnswer(answer, asked);
 }
@@ -157,18 +157,20 @@ function toRequested({ outputs }: KserveRequest, wanted: readonly string[]): rea
   return outputs.length === wanted.length ? outputs : outputs.filter(({ name }) => wanted.includes(name));
 }
 
-/** The call with the request's own parameters; the same object if there are none. */
-function withScheduling(
+/** The call with the request's own id and parameters; the same object if there are none. */
+function withParameters(
   call: CallOptions,
-  id: string,
+  { id, parameters: all }: KserveRequest,
   { model, priority, queueTimeoutMs }: Scheduling & { readonly model: string },
 ): CallOptions {
   const isScheduled = priority !== undefined || queueTimeoutMs !== undefined;
-  if (id === "" && !isScheduled) return call;
-  if (!isScheduled) return { ...call, id };
+  const parameters = modelParameters(all);
+  if (id === "" && !isScheduled && parameters === undefined) return call;
+  const own = { ...call, parameters, id: id || call.id };
+  if (!isScheduled) return own;
   const goesFirst = priority !== undefined && currentScope()?.mayGoFirst(model) === true;
   const client = goesFirst ? BEFORE_OTHERS : call.limits?.client;
-  return { ...call, id: id || call.id, limits: { ...call.limits, priority, client, queueTimeoutMs } };
+  return { ...own, limits: { ...call.limits, priority, client, queueTimeoutMs } };
 }
 
 /** In the signature's order, else that of the model's answer. */

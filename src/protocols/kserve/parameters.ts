@@ -1,4 +1,5 @@
 import { invalidArgument, type ServingError } from "../../errors.ts";
+import type { RequestParameters } from "../../hooks/hooks.ts";
 import { MAX_TIMER_MS } from "../../platform/limits/call-limits.ts";
 
 /** The free parameters of a request, an input or an output, by name. */
@@ -32,6 +33,21 @@ export function readScheduling(parameters: Parameters): Scheduling {
   const timeout = readUnsigned(parameters, "timeout");
   const queueTimeoutMs = timeout === undefined ? undefined : Math.min(timeout / MICROSECONDS, MAX_TIMER_MS);
   return { signature, priority, queueTimeoutMs };
+}
+
+/** Names of a request's parameters that the protocol reads; those that begin with `triton_` are its own too. */
+const OWN = ["signature_name", "priority", "timeout", "typed_outputs", "binary_data_output", "strict_json"];
+
+/** The parameters of a request that are meant for its model and hooks; undefined if there are none. */
+export function modelParameters(parameters: Parameters): RequestParameters | undefined {
+  if (parameters.size === 0) return undefined;
+  const given = [...parameters].filter(([name]) => !OWN.includes(name) && !name.startsWith("triton_"));
+  return given.length === 0 ? undefined : Object.fromEntries(given.map(([name, value]) => [name, toNumber(value)]));
+}
+
+/** A client's 16 is the same number over gRPC as over HTTP. */
+function toNumber(value: Parameter): Parameter {
+  return typeof value === "bigint" && Number.isSafeInteger(Number(value)) ? Number(value) : value;
 }
 
 /** A parameter that is an integer of 0 or more, undefined if absent; throws `invalid_argument` for any other value. */

@@ -153,7 +153,13 @@ export interface TestContextOptions {
   readonly log?: Logger;
 }
 
-const REQUEST: RequestInfo = { id: "test", model: "default", version: 1n, signature: "serving_default" };
+const REQUEST: RequestInfo = {
+  id: "test",
+  model: "default",
+  version: 1n,
+  signature: "serving_default",
+  parameters: {},
+};
 
 /**
  * A context as hooks get it, for tests that call a hook themselves: `hooks.preprocess(inputs, await testContext())`.

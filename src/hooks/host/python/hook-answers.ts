@@ -1,5 +1,6 @@
 import type { AnswerCall, PythonCall, PythonCallAnswer } from "../../../drivers/python/answer-calls.ts";
 import { failedPrecondition, ServingError } from "../../../errors.ts";
+import { toPlainParameters } from "../../../pipeline/call-options.ts";
 import { clientCallOf } from "../../../pipeline/context.ts";
 import type { Values } from "../../../tensor/plain-value.ts";
 import type { HookContext, InitContext, LoadedModel, PredictOptions, StageHandle } from "../../hooks.ts";
@@ -117,9 +118,9 @@ function givenOptions({ options }: PythonCall["fields"]): PredictOptions {
 
 function infoOf(ctx: HookContext): unknown {
   const { metadata, request, signal } = ctx;
-  const { id, model, version, signature } = request;
+  const { id, model, version, signature, parameters } = request;
   const { limits, peer = "" } = clientCallOf(ctx) ?? {};
   const { deadline = null } = limits ?? {};
-  const facts = { id, model, version: Number(version), signature };
+  const facts = { id, model, version: Number(version), signature, parameters: toPlainParameters(parameters) };
   return { metadata, request: facts, active: !signal.aborted, deadline, peer };
 }
