@@ -8,6 +8,7 @@ export {
   type DriverHost,
   defineDriver,
   type Model,
+  type PartsModel,
   type PredictCall,
   type Signature,
   type TensorSpec,

@@ -9,7 +9,7 @@ export { DEFAULT_SIGNATURE, type Dimension, type Signature, type TensorSpec } fr
  * Knows how to load one model format and run it. A driver is written as if it were alone in its thread:
  * it may block, and it never thinks about wires, hooks, batching or checks; `models/` gives it those.
  */
-export interface Driver<Options = unknown> {
+export interface Driver<Options = unknown, Loaded extends Model | PartsModel = Model | PartsModel> {
   /** The name in `--driver NAME`, equal to the file's name. */
   readonly name: string;
   /** The `-o` keys it takes; parsed, validated and documented from this one table. */
@@ -42,7 +42,7 @@ export interface Driver<Options = unknown> {
   /**
    * Loads a model; resolves only once it can predict. Throws `failed_precondition` for a model that it cannot serve.
    */
-  load(path: string, options: Options, host: DriverHost): Promise<Model>;
+  load(path: string, options: Options, host: DriverHost): Promise<Loaded>;
   /**
    * Loads one more copy of a small model whose runs are steady ({@link Model.isSteady}), for the main thread, which
    * makes short runs itself. Throws if the options do not permit it. Absent = its runs cannot return at once.
@@ -102,6 +102,13 @@ export interface Model {
    */
   predict(inputs: Tensors, call: PredictCall): Promise<Tensors>;
   /**
+   * The same for a model that answers in parts, 0 or more: the server asks for the next one once its reader has room
+   * for it, and {@link predict} only answers requests that take one answer. The signal aborts, and `return()` of the
+   * iterator is called, if the reader leaves; the run counts for {@link concurrency} until both have ended. Absent =
+   * it answers once.
+   */
+  predictStream?(inputs: Tensors, call: PredictCall): AsyncIterable<Tensors>;
+  /**
    * Runs any part of the graph; its inputs are fed by the names of the graph's tensors. It bounds its own runs. Throws
    * `invalid_argument` for names that the graph does not have, `permission_denied` for parts that no signature
    * computes. Absent if the runtime has no names for tensors.
@@ -159,6 +166,13 @@ export interface Model {
   close(): Promise<void>;
 }
 
+/**
+ * A model that always answers in parts: a request that takes one answer is answered if there is exactly one part.
+ */
+export interface PartsModel extends Omit<Model, "predict" | "predictStream">, Required<Pick<Model, "predictStream">> {
+  readonly predict?: Model["predict"];
+}
+
 /** Signature, outputs and limits of one predict. */
 export interface PredictCall {
   /** A key of {@link Model.signatures}. */
@@ -184,7 +198,9 @@ export interface GraphRun extends Pick<PredictCall, "signal" | "deadlineMs"> {
   readonly targets: readonly string[];
 }
 
-/** Types a driver's options; adds nothing at run time. */
-export function defineDriver<Options>(driver: Driver<Options>): Driver<Options> {
+/** Types a driver's options, and its model if that is a {@link PartsModel}; adds nothing at run time. */
+export function defineDriver<Options, Loaded extends Model | PartsModel = Model>(
+  driver: Driver<Options, Loaded>,
+): Driver<Options, Loaded> {
   return driver;
 }

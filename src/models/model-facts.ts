@@ -1,4 +1,4 @@
-import type { Model } from "../drivers/driver.ts";
+import type { Model, PartsModel } from "../drivers/driver.ts";
 import { isDType } from "../tensor/dtype.ts";
 import { isPlainObject } from "../tensor/record.ts";
 import {
@@ -37,6 +37,8 @@ export interface ModelFacts extends Pick<Model, (typeof STATED_FACTS)[number]> {
   readonly maxBatchSize?: number;
   /** True if parts of its graph can be run by the names of tensors. */
   readonly runsGraph?: boolean;
+  /** True if it answers in parts; absent = it answers once. */
+  readonly decoupled?: boolean;
   /** True if other models may share its thread. */
   readonly sharesThread?: boolean;
   /** True if it runs in its own process, which may crash alone. */
@@ -57,7 +59,7 @@ interface KnownFacts extends Pick<ModelFacts, "driver" | "path" | "loadMs" | "si
 }
 
 /** The facts about a model that its driver has loaded. */
-export function toModelFacts(model: Model, { batching, ...known }: KnownFacts): ModelFacts {
+export function toModelFacts(model: Model | PartsModel, { batching, ...known }: KnownFacts): ModelFacts {
   const stated = STATED_FACTS.filter((name) => model[name] !== undefined).map((name) => [name, model[name]]);
   return {
     ...known,
@@ -66,6 +68,7 @@ export function toModelFacts(model: Model, { batching, ...known }: KnownFacts): 
     ...(batching !== undefined && { maxBatchSize: batching.maxRows }),
     ...Object.fromEntries(stated),
     ...(model.runGraph !== undefined && { runsGraph: true }),
+    ...(model.predictStream !== undefined && { decoupled: true }),
   };
 }
 
@@ -143,6 +146,7 @@ const FACTS: Checks<ModelFacts> = {
   isPure: isAbsentOr(isFlag),
   isSteady: isAbsentOr(isFlag),
   runsGraph: isAbsentOr(isFlag),
+  decoupled: isAbsentOr(isFlag),
   likelyInputs: isAbsentOr(isListOf(isSpecs)),
   unserved: isAbsentOr(isRecordOf(UNSERVED)),
   modelInfo: isAbsentOr(isNotes),

@@ -1,5 +1,6 @@
 import { answersInParts } from "../hooks/generator-hooks.ts";
 import type { HookSet } from "../hooks/hook-set.ts";
+import type { ModelFacts } from "../models/model-facts.ts";
 
 /** A hook by its name and the number of its stage, from 1: `preprocess 1`, `postprocess 2`; `process` has no stage. */
 export const HOOK_PLACE = /^(?:process|(?:pre|post)process \d{1,4})$/;
@@ -22,6 +23,18 @@ export function hookFacts(hooks: HookSet): HookFacts {
     ...(entries && { entries: [...entries.keys()] }),
     ...(answersInParts(hooks) && { decoupled: true }),
   };
+}
+
+/**
+ * Checks if a pipeline answers in parts: since its hooks do, or one of its models, which a `process` may call as it
+ * likes.
+ */
+export function isDecoupled(
+  hooks: HookFacts | undefined,
+  models: readonly Pick<ModelFacts, "decoupled">[],
+): boolean {
+  if (hooks?.decoupled === true) return true;
+  return hooks?.hookPlaces.includes("process") !== true && models.some(({ decoupled }) => decoupled === true);
 }
 
 function placesOf({ process, preprocess, postprocess }: HookSet): readonly string[] {

@@ -3,6 +3,7 @@ import { isBatched, type ModelFacts } from "../models/model-facts.ts";
 import type { ModelHost } from "../models/model-host.ts";
 import { sumStatistics } from "../models/queue/run-statistics.ts";
 import { sumThreads } from "../observability/thread-states.ts";
+import { isDecoupled } from "../pipeline/hook-places.ts";
 import type { InferRequest, InferResponse } from "../pipeline/infer-request.ts";
 import type { PipelineRunner } from "../pipeline/runner.ts";
 import { describeTensors, type TensorFacts } from "../tensor/signature/describe-tensors.ts";
@@ -114,7 +115,7 @@ function createDescription(
     const { signatures, hooks } = runner;
     if (description !== undefined && signatures === from?.signatures && hooks === from.hooks) return description;
     from = { signatures, hooks };
-    const inParts = hooks?.decoupled === true ? { decoupled: true } : {};
+    const inParts = isDecoupled(hooks, models) ? { decoupled: true } : {};
     description = Object.freeze({ ...ofModels, ...inParts, hooks, signatures: described(signatures) });
     return description;
   };

@@ -4,6 +4,7 @@ import type { Logger } from "../../observability/logger.ts";
 import { loggedId } from "../../observability/request-id.ts";
 import { toPlainCall } from "../../pipeline/call-options.ts";
 import { HookClock, type HookTimes } from "../../pipeline/hook-times.ts";
+import { isDecoupled } from "../../pipeline/hook-places.ts";
 import { type InferRequest, type InferResponse, type ServedVersion, toAnswer } from "../../pipeline/infer-request.ts";
 import { payloadToTensors } from "../../pipeline/payload.ts";
 import { pipelineSignatures } from "../../pipeline/signatures.ts";
@@ -144,7 +145,6 @@ export class HookWorker {
   async start({ provider, params, served }: WorkerStart): Promise<Readonly<Record<string, Signature>>> {
     const { edges, facts, pid } = await this.declared;
     this.#pid = pid;
-    this.#isDecoupled = facts.decoupled === true;
     this.#served = served;
     if (this.#control.isGone) await this.#control.ready;
     const onMalformed = (reason: MalformedMessage) => this.#endMalformed(reason);
@@ -152,6 +152,8 @@ export class HookWorker {
     this.#leases = new HookLeases(provider, { log: this.#log, send, onMalformed });
     const { port1, port2 } = new MessageChannel();
     const models = provider.stages(onMalformed);
+    const modelFacts = models.map(({ facts }) => facts);
+    this.#isDecoupled = isDecoupled(facts, modelFacts);
     const stop = provider.onReconnect(
       (stage, instance, port, resend) => this.#control.send({ reconnect: { stage, instance, port, resend } }, [port]),
       onMalformed,
@@ -168,10 +170,7 @@ export class HookWorker {
     const ports: MessagePort[] = [port2, ...models.flatMap(({ ports }) => ports)];
     this.#control.start({ models, params, served, requests: port2 }, ports);
     await this.#control.ready;
-    return pipelineSignatures(
-      models.map(({ facts }) => facts),
-      edges,
-    );
+    return pipelineSignatures(modelFacts, edges);
   }
 
   /**
