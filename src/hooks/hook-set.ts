@@ -112,13 +112,18 @@ function plainSlots(slots: readonly (AnyHook | null)[], file: string): readonly 
   );
 }
 
-/** Undefined if nothing would call it: a module may have something else under that name. */
+/**
+ * Undefined if nothing would call it: a module may have something else under that name. Without `process`, the models
+ * may answer in parts.
+ */
 function toCollect(hooks: AnyHooks, isCalled: boolean, file: string): Hooks["collect"] {
   const { collect }: { readonly collect?: unknown } = hooks;
-  if (collect === undefined || (!isCalled && isModule(hooks))) return undefined;
-  if (!isCalled) {
+  const mayBeCalled = isCalled || hooks.process === undefined;
+  const isOther = !isCalled && isModule(hooks) && (!mayBeCalled || typeof collect !== "function");
+  if (collect === undefined || isOther) return undefined;
+  if (!mayBeCalled) {
     throw failedPrecondition(
-      `${file} has collect, but no hook whose parts it would join; expected a generator as process or postprocess: async *process(inputs, ctx).`,
+      `${file} has collect, but no hook whose parts it would join; expected a generator as process: async *process(inputs, ctx).`,
     );
   }
   if (typeof collect !== "function")

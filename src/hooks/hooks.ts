@@ -116,8 +116,16 @@ export interface StageHandle {
   readonly signatures: Readonly<Record<string, Signature>>;
   /** Values that the driver gives to hooks. */
   readonly args: HookArgs;
-  /** Runs the model. Plain values become tensors of the dtype that the input has. */
+  /**
+   * Runs the model. Plain values become tensors of the dtype that the input has. Of a model that answers in parts, it
+   * gives the only one.
+   */
   predict(inputs: Values, options?: PredictOptions): Promise<Tensors>;
+  /**
+   * Runs a model that answers in parts; one that answers once gives one. The model is asked for the next part while
+   * the one before is used, some parts ahead, and is ended if the loop over them is left.
+   */
+  stream(inputs: Values, options?: PredictOptions): AsyncIterable<Tensors>;
 }
 
 /** A model that a hook loaded itself. */
@@ -238,6 +246,8 @@ export interface OtherModel {
    * there is no such model.
    */
   predict(inputs: Values, options?: PredictOptions): Promise<Tensors>;
+  /** The parts of its answer, hooks included: {@link StageHandle.stream}. */
+  stream(inputs: Values, options?: PredictOptions): AsyncIterable<Tensors>;
 }
 
 /** A client of another server. */

@@ -4,7 +4,7 @@ import type { ExampleInput, ExampleInputs } from "../tensor/signature/example-in
 import type { Dimension, LooseSpec, Signature, TensorSpec } from "../tensor/signature/signature.ts";
 import { createTensors, elementCount, type Tensors } from "../tensor/tensor.ts";
 import { filledTensor } from "./filled-tensor.ts";
-import type { ModelHandle } from "./model-handle.ts";
+import { type ModelHandle, tryModel } from "./model-handle.ts";
 
 /** Milliseconds after which no other try begins, and the last one is given up. */
 const BUDGET_MS = 2000;
@@ -66,7 +66,7 @@ async function tryOn(
   const limits = { deadline: Date.now() + leftMs, warmUp: 0 };
   const call = { signature: model.defaultSignature, limits, signal };
   const tensors: Tensors = createTensors(inputs.map((input) => [input.name, filledTensor(input)]));
-  const run = model.predict(tensors, call).then(
+  const run = tryModel(model, tensors, call).then(
     () => "ran" as const,
     () => "failed" as const,
   );

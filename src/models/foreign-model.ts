@@ -1,4 +1,4 @@
-import type { Model } from "../drivers/driver.ts";
+import type { Model, PartsModel } from "../drivers/driver.ts";
 import { failedPrecondition, publicText, ServingError } from "../errors.ts";
 import { kindOf } from "../platform/text/kind-of.ts";
 import { isDType } from "../tensor/dtype.ts";
@@ -12,23 +12,42 @@ export interface ForeignModel {
 }
 
 /** Checks what a user's driver gave for its model; throws `failed_precondition`. */
-export function assertModel(value: unknown, driver: string): asserts value is Model {
+export function assertModel(value: unknown, driver: string): asserts value is Model | PartsModel {
   const expected = "expected { signatures: { serving_default: { inputs, outputs } }, predict, close }";
   const wrong = (what: string) => failedPrecondition(`load of the driver ${driver} returned ${what}; ${expected}.`);
   if (!isObject(value)) throw wrong(kindOf(value));
   if (!isObject(value.signatures)) throw wrong(`an object whose signatures are ${kindOf(value.signatures)}`);
-  for (const name of ["predict", "close"])
-    if (typeof value[name] !== "function") throw wrong(`an object whose ${name} is ${kindOf(value[name])}`);
+  const { predict, predictStream } = value;
+  const isParted = predictStream !== undefined;
+  for (const name of ["predict", "predictStream", "close"]) {
+    const isLeftOut = (name === "predict" && isParted && predict === undefined) || (name === "predictStream" && !isParted);
+    if (!isLeftOut && typeof value[name] !== "function")
+      throw wrong(`an object whose ${name} is ${kindOf(value[name])}`);
+  }
 }
 
-/** Checks what predict of a user's driver returned, before it leaves the driver's thread; throws `internal`. */
-export function checkOutputs(value: unknown, { driver, model }: ForeignModel): Tensors {
+/**
+ * Checks what predict of a user's driver returned, or yielded as a part with a number, before it leaves the driver's
+ * thread; throws `internal`.
+ */
+export function checkOutputs(value: unknown, { driver, model }: ForeignModel, part?: number): Tensors {
   const what = problemOf(value);
   if (what === undefined) return value as Tensors;
   const expected = 'expected { NAME: createTensor("float32", [2], Float32Array.of(1, 2)) }, a tensor for each output';
+  const [call, came] = part === undefined ? ["predict", "returned"] : ["predictStream", `yielded as part ${part}`];
   throw new ServingError(
     "internal",
-    `predict of the driver ${driver}, of the model ${model}, returned ${what}; ${expected}.`,
+    `${call} of the driver ${driver}, of the model ${model}, ${came} ${what}; ${expected}.`,
+  );
+}
+
+/** Checks what predictStream of a user's driver returned; throws `internal`. */
+export function checkParts<Parts>(value: AsyncIterable<Parts>, { driver, model }: ForeignModel): AsyncIterable<Parts> {
+  const given: unknown = value;
+  if (isObject(given) && typeof given[Symbol.asyncIterator as never] === "function") return value;
+  throw new ServingError(
+    "internal",
+    `predictStream of the driver ${driver}, of the model ${model}, returned ${kindOf(given)}; expected a generator: async *predictStream(inputs, call) { yield { NAME: tensor }; }.`,
   );
 }
 

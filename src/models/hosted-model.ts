@@ -1,5 +1,5 @@
 import { readFileSync } from "node:fs";
-import type { Model } from "../drivers/driver.ts";
+import type { Model, PartsModel } from "../drivers/driver.ts";
 import { failedPrecondition, ServingError } from "../errors.ts";
 import type { Logger } from "../observability/logger.ts";
 import { steadyMs } from "../observability/steady-clock.ts";
@@ -40,11 +40,11 @@ export interface HostFacts {
 }
 
 /** Adds to a loaded model what all drivers need: checks, the concurrency gate, timing, error mapping, closing once. */
-export function hostModel(model: Model, facts: HostFacts): ModelHandle {
+export function hostModel(model: Model | PartsModel, facts: HostFacts): ModelHandle {
   const { driver, log, preprocess, choices, turns, mark, foreign } = facts;
   const { batching, images, convertInputs, labels, maxRequestRows } = choices;
   const signatures = labelByOption(withImageLayouts(model.signatures, images), labels, log);
-  const runnable: RunnableModel = { model, driver, isBatched: batching !== undefined, foreign, mark, log };
+  const runnable: RunnableModel = { model, driver, isBatched: batching !== undefined, foreign, mark, turns, log };
   const run = createRun(runnable);
   const policy = batching === undefined ? oneAtATime(run) : new BatchPolicy(batching, run, turns?.pause);
   const queue = new RunQueue(policy, model.concurrency ?? 1, turns);
@@ -93,7 +93,7 @@ export function hostModel(model: Model, facts: HostFacts): ModelHandle {
 }
 
 /** The state of a model that runs in its own processes. */
-function processesOf(model: Model): Pick<ModelHandle, "isReady" | "processIds"> {
+function processesOf(model: Pick<Model, "isReady" | "processIds">): Pick<ModelHandle, "isReady" | "processIds"> {
   return { isReady: () => model.isReady?.() ?? true, processIds: () => model.processIds?.() ?? [] };
 }
 
@@ -105,7 +105,7 @@ async function timedImages(preprocessing: Promise<Tensors>, { timeline }: ModelC
   return preprocessed;
 }
 
-function signatureOf({ signatures }: Model, name: string): Signature {
+function signatureOf({ signatures }: Pick<Model, "signatures">, name: string): Signature {
   const signature = Object.hasOwn(signatures, name) ? signatures[name] : undefined;
   if (signature !== undefined) return signature;
   const known = Object.keys(signatures).join(", ");

@@ -1,4 +1,4 @@
-import type { Driver, Model, ModelCopies, PredictCall } from "../drivers/driver.ts";
+import type { Driver, Model, ModelCopies, PartsModel, PredictCall } from "../drivers/driver.ts";
 import { lfsPointers } from "../drivers/file-kind.ts";
 import { expandAliases, parseOptions, type RawOptions } from "../drivers/option-table.ts";
 import { failedPrecondition, invalidArgument, reasonText, ServingError } from "../errors.ts";
@@ -66,11 +66,12 @@ async function openModel(
   source: LoadSource,
   { batching, flexibleBatch: flexible }: HostChoices,
   log: Logger,
-): Promise<Model> {
+): Promise<Model | PartsModel> {
   const loaded = await load(source, log);
   if (source.foreignName !== undefined) assertModel(loaded, source.driver.name);
   try {
-    const model = flexible ? flexibleBatch(loaded) : loaded;
+    if (flexible || batching !== undefined) assertAnswersOnce(loaded, source.driver);
+    const model = flexible ? flexibleBatch(loaded as Model) : loaded;
     if (batching !== undefined) Object.values(model.signatures).forEach(assertBatchable);
     return model;
   } catch (reason) {
@@ -79,7 +80,18 @@ async function openModel(
   }
 }
 
-async function load({ driver, path, options, ...place }: LoadSource, log: Logger): Promise<Model> {
+/** The parts of one request would have to be told from those of others, and of other rows. */
+function assertAnswersOnce(model: Model | PartsModel, { name }: Driver): void {
+  if (model.predictStream === undefined) return;
+  throw failedPrecondition(
+    `The ${name} model answers in parts, so that its requests cannot be put together or cut; leave out max_batch_size and flexible_batch_size.`,
+  );
+}
+
+async function load(
+  { driver, path, options, ...place }: LoadSource,
+  log: Logger,
+): Promise<Model | PartsModel> {
   const parsed = parseOptions(driver.options, options);
   const { threads, copies, poolCalls, hookFolder, signal, reportStuck } = place;
   try {

@@ -1,6 +1,8 @@
+import { ServingError } from "../errors.ts";
 import type { Timeline } from "../observability/timeline.ts";
 import type { CancelSignal } from "../platform/async/cancel-source.ts";
 import type { CallLimits } from "../platform/limits/call-limits.ts";
+import type { MemoryShare } from "../platform/limits/memory/memory-share.ts";
 import type { Tensors } from "../tensor/tensor.ts";
 import type { ModelFacts } from "./model-facts.ts";
 import type { RunStatistics } from "./queue/run-statistics.ts";
@@ -9,7 +11,10 @@ import type { RunStatistics } from "./queue/run-statistics.ts";
 export interface ModelHandle extends ModelFacts {
   /** For hooks; plain data, or objects of async functions. */
   readonly hookArgs: Readonly<Record<string, unknown>>;
-  /** Checks the inputs, waits for its turn, runs; throws only ServingError. */
+  /**
+   * Checks the inputs, waits for its turn, runs; throws only ServingError. With `call.parts`, resolves without outputs
+   * once all parts were taken.
+   */
   predict(inputs: Tensors, call: ModelCall): Promise<Tensors>;
   /** Times and counts of its runs until now, all copies together. */
   statistics(): Promise<RunStatistics>;
@@ -19,6 +24,15 @@ export interface ModelHandle extends ModelFacts {
   processIds?(): readonly number[];
   /** Waits for the last predict, then frees the model. Further calls return the same promise. */
   close(): Promise<void>;
+}
+
+/** Takes the parts of a model's answer, one after the other. */
+export interface ModelParts {
+  /**
+   * Takes the next part, whose buffers are the taker's then; called again only once the promise before has resolved.
+   * Rejects if no more are taken: the model's run is ended then.
+   */
+  write(part: Tensors): Promise<void>;
 }
 
 /** One call of a model by a pipeline. */
@@ -36,6 +50,10 @@ export interface ModelCall {
    * True if the caller has no further use for the inputs, so that large ones may be transferred instead of copied.
    */
   readonly transfer?: boolean | undefined;
+  /** Takes the parts of the answer, for a model that is {@link ModelFacts.decoupled} only; absent = one answer is wanted. */
+  readonly parts?: ModelParts | undefined;
+  /** Counts parts that are not taken yet; absent = they are not counted. */
+  readonly memory?: Pick<MemoryShare, "grow" | "shrink"> | undefined;
   /** For the log; absent unless each run is logged. */
   readonly requestId?: string | undefined;
   /** Those of the request; absent = none. */
@@ -44,6 +62,16 @@ export interface ModelCall {
   readonly signal: CancelSignal;
   /** Records the times of the stage's parts; absent = they are not wanted. */
   readonly timeline?: Timeline | undefined;
+}
+
+const ENOUGH = new ServingError("cancelled", "A try takes the first part of an answer.");
+
+/** Runs a model for a try of the server's own, which ends with the first part of an answer in parts. */
+export async function tryModel(model: ModelHandle, inputs: Tensors, call: ModelCall): Promise<void> {
+  const parts = model.decoupled === true ? { write: () => Promise.reject(ENOUGH) } : undefined;
+  await model.predict(inputs, { ...call, parts }).catch((reason) => {
+    if (reason !== ENOUGH) throw reason;
+  });
 }
 
 /** The plain data of a handle: all but the ways to call it. */

@@ -1,18 +1,21 @@
-import type { Model, PredictCall } from "../drivers/driver.ts";
-import { failedPrecondition, publicText, ServingError } from "../errors.ts";
+import type { Model, PartsModel, PredictCall } from "../drivers/driver.ts";
+import { failedPrecondition, publicText, reasonText, ServingError } from "../errors.ts";
 import type { Logger } from "../observability/logger.ts";
 import { steadyMs } from "../observability/steady-clock.ts";
-import { type CancelSignal, toAbortSignal } from "../platform/async/cancel-source.ts";
+import { notOneAnswer } from "../one-answer.ts";
+import { type CancelSignal, CancelSource, toAbortSignal, unlessAborted } from "../platform/async/cancel-source.ts";
+import { settlesWithin } from "../platform/async/promises.ts";
 import { NO_LIMITS } from "../platform/limits/call-limits.ts";
 import type { Tensors } from "../tensor/tensor.ts";
-import { checkOutputs, type ForeignModel } from "./foreign-model.ts";
-import type { ModelCall } from "./model-handle.ts";
+import { checkOutputs, checkParts, type ForeignModel } from "./foreign-model.ts";
+import type { ModelCall, ModelParts } from "./model-handle.ts";
 import { type RunMark, whileMarked } from "./run-mark.ts";
+import type { ModelTurns } from "./threads/thread-turns.ts";
 import { copiedBytes, whileCounted } from "./while-counted.ts";
 
 /** A loaded model, and what its runs need besides their inputs. */
 export interface RunnableModel {
-  readonly model: Model;
+  readonly model: Model | PartsModel;
   /** The driver's name. */
   readonly driver: string;
   /** True if requests are copied into batches. */
@@ -21,6 +24,8 @@ export interface RunnableModel {
   readonly foreign?: ForeignModel | undefined;
   /** Absent = its runs are not marked. */
   readonly mark?: RunMark | undefined;
+  /** Turns of a model that shares its thread; absent = it has its own. */
+  readonly turns?: ModelTurns | undefined;
   readonly log: Logger;
 }
 
@@ -48,13 +53,139 @@ export async function runGraph(runnable: RunnableModel, inputs: Tensors, call: M
 
 async function predict(runnable: RunnableModel, inputs: Tensors, call: ModelCall): Promise<Tensors> {
   const { model, foreign, mark, log } = runnable;
-  const asked = () => model.predict(inputs, new DriverCall(call));
+  if (model.predict === undefined || (call.parts !== undefined && model.predictStream !== undefined))
+    return timed(() => answerInParts(runnable as RunnableParts, inputs, call), call, runnable);
+  const asked = () => model.predict!(inputs, new DriverCall(call));
   const run = foreign === undefined ? asked : async () => checkOutputs(await asked(), foreign);
   if (call.timeline !== undefined || log.level === "trace") return timed(() => whileMarked(mark, run), call, runnable);
   try {
     return await whileMarked(mark, run);
   } catch (reason) {
     throw runError(reason, call, runnable);
+  }
+}
+
+/** A model that answers in parts. */
+type RunnableParts = RunnableModel & { readonly model: Required<Pick<Model, "predictStream">> };
+
+/** Parts that are made in one turn of the event loop, at most: those of a model that waits for nothing. */
+const PARTS_OF_TURN = 16;
+
+/** Time after which a run that has not ended with its reader is reported, in milliseconds. */
+const LEAVE_MS = 2000;
+
+/** Resolves once all parts were taken, without outputs; if one answer is wanted, with the only part. */
+async function answerInParts(runnable: RunnableParts, inputs: Tensors, call: ModelCall): Promise<Tensors> {
+  const { foreign, driver } = runnable;
+  const { parts } = call;
+  if (parts !== undefined) {
+    await runParts(runnable, inputs, { ...call, parts });
+    return {};
+  }
+  const name = foreign?.model ?? driver;
+  let only: Tensors | undefined;
+  const write = async (part: Tensors) => {
+    if (only !== undefined) throw notOneAnswer(name, 2);
+    only = part;
+  };
+  await runParts(runnable, inputs, { ...call, parts: { write } });
+  if (only === undefined) throw notOneAnswer(name, 0);
+  return only;
+}
+
+/** A call whose parts are taken. */
+type PartsCall = ModelCall & { readonly parts: ModelParts };
+
+/** Settles only once the model's iterator has ended, also if it was left: its run takes a place until then. */
+async function runParts(runnable: RunnableParts, inputs: Tensors, { signal, ...call }: PartsCall): Promise<void> {
+  const own = new CancelSource();
+  const abort = () => own.abort(signal.reason);
+  signal.throwIfAborted();
+  signal.addEventListener("abort", abort, { once: true });
+  const run = new PartsRun(runnable, inputs, { ...call, signal: own });
+  try {
+    for (let number = 1; await run.writeNext(number); number++)
+      if (number % PARTS_OF_TURN === 0) await new Promise(setImmediate);
+  } catch (reason) {
+    own.abort(reason);
+    await run.leave();
+    throw reason;
+  } finally {
+    signal.removeEventListener("abort", abort);
+  }
+}
+
+/** One run of a model that answers in parts. */
+class PartsRun {
+  readonly #runnable: RunnableParts;
+  readonly #inputs: Tensors;
+  readonly #call: PartsCall;
+  #iterator: AsyncIterator<Tensors, unknown> | undefined;
+  #asked: Promise<unknown> = Promise.resolve();
+  #isOver = false;
+
+  constructor(runnable: RunnableParts, inputs: Tensors, call: PartsCall) {
+    this.#runnable = runnable;
+    this.#inputs = inputs;
+    this.#call = call;
+  }
+
+  /** Resolves with true once the next part was taken, with false at the end. */
+  async writeNext(number: number): Promise<boolean> {
+    const { signal } = this.#call;
+    const next = await unlessAborted(this.#next(), signal);
+    if (next.done === true) return false;
+    const { foreign } = this.#runnable;
+    await this.#write(foreign === undefined ? next.value : checkOutputs(next.value, foreign, number));
+    return true;
+  }
+
+  /** Has the iterator end, if it has not; resolves once it has. */
+  async leave(): Promise<void> {
+    if (this.#isOver || this.#iterator === undefined) return;
+    const { driver, log } = this.#runnable;
+    const ended = Promise.all([this.#asked, whileMarked(this.#runnable.mark, () => this.#iterator?.return?.())]);
+    try {
+      if (!(await settlesWithin(ended, LEAVE_MS)))
+        log.warn(`a run of the ${driver} model has not ended within ${LEAVE_MS} ms after its reader left; it takes a place`);
+      await ended;
+    } catch (err) {
+      log.warn(`a run of the ${driver} model failed after its reader had left: ${reasonText(err)}`, { err });
+    }
+  }
+
+  #open(): AsyncIterator<Tensors, unknown> {
+    const { model, foreign } = this.#runnable;
+    const parts = model.predictStream(this.#inputs, new DriverCall(this.#call));
+    return (foreign === undefined ? parts : checkParts(parts, foreign))[Symbol.asyncIterator]();
+  }
+
+  async #next(): Promise<IteratorResult<Tensors, unknown>> {
+    const asked = whileMarked(this.#runnable.mark, () => {
+      this.#iterator ??= this.#open();
+      return this.#iterator.next();
+    });
+    this.#asked = asked.catch(() => {});
+    try {
+      const next = await asked;
+      this.#isOver = next.done === true;
+      return next;
+    } catch (reason) {
+      this.#isOver = true;
+      throw reason;
+    }
+  }
+
+  /** Other models of the thread have their turns while the reader takes its time. */
+  async #write(part: Tensors): Promise<void> {
+    const { parts, signal } = this.#call;
+    const { turns } = this.#runnable;
+    turns?.end();
+    try {
+      await unlessAborted(parts.write(part), signal);
+    } finally {
+      await turns?.begin();
+    }
   }
 }
 

@@ -1,12 +1,12 @@
 import { ImageReservation } from "../platform/limits/memory/image-reservation.ts";
-import { byteSize, type Tensors } from "../tensor/tensor.ts";
+import { type Tensors, tensorBytes } from "../tensor/tensor.ts";
 
 /** Inputs of fewer bytes cost a run less than counting their copies. */
 const COUNTED_BYTES = 64 * 1024;
 
 /** Bytes of inputs that are copied so many times, for batches or by their driver; 0 if that is little. */
 export function copiedBytes(inputs: Tensors, copies: number): number {
-  const bytes = copies * Object.values(inputs).reduce((sum, tensor) => sum + byteSize(tensor), 0);
+  const bytes = copies * tensorBytes(inputs);
   return bytes < COUNTED_BYTES ? 0 : bytes;
 }
 

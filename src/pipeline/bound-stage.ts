@@ -1,13 +1,19 @@
 import { type ErrorCode, invalidArgument, ServingError } from "../errors.ts";
 import type { HookArgs, OtherModel, OtherModels, PredictOptions, StageHandle } from "../hooks/hooks.ts";
 import { limitsFor } from "../models/images/image-input.ts";
-import type { ModelHandle } from "../models/model-handle.ts";
+import type { ModelCall, ModelHandle, ModelParts } from "../models/model-handle.ts";
+import { isNotOneAnswer } from "../one-answer.ts";
+import { withOwnSignal } from "../platform/async/cancel-source.ts";
+import { createDeferred } from "../platform/async/promises.ts";
 import { kindOf } from "../platform/text/kind-of.ts";
 import type { DType } from "../tensor/dtype.ts";
 import { toTensors, type Values } from "../tensor/plain-value.ts";
 import type { Signature, TensorSpec } from "../tensor/signature/signature.ts";
 import type { Tensors } from "../tensor/tensor.ts";
 import type { CallOptions } from "./call-options.ts";
+
+/** The members of a call that only one in parts has. */
+type PartsOfCall = Pick<ModelCall, "parts"> & Partial<Pick<ModelCall, "signal">>;
 
 /** The request that a model's calls belong to. */
 export interface CallScope {
@@ -54,6 +60,28 @@ export class BoundStage implements StageHandle {
   }
 
   async predict(inputs: Values, options: PredictOptions = {}): Promise<Tensors> {
+    return this.#predict(inputs, options, {});
+  }
+
+  async *stream(inputs: Values, options: PredictOptions = {}): AsyncGenerator<Tensors, void, undefined> {
+    if (this.#model.decoupled !== true) {
+      yield await this.predict(inputs, options);
+      return;
+    }
+    const parts = new AwaitedParts();
+    let leave = () => {};
+    const run = withOwnSignal(this.#scope.call.signal, (signal) => {
+      leave = () => signal.abort(new ServingError("cancelled", `A hook has left the parts of ${this.#place}.`));
+      return this.#predict(inputs, options, { parts, signal });
+    });
+    try {
+      yield* parts.read(run);
+    } finally {
+      leave();
+    }
+  }
+
+  async #predict(inputs: Values, options: PredictOptions, own: PartsOfCall): Promise<Tensors> {
     const { signature = this.#model.defaultSignature } = options;
     try {
       checkSignatureName(signature);
@@ -69,10 +97,48 @@ export class BoundStage implements StageHandle {
         limits: limitsFor(tensors, call.limits),
         signal: call.signal,
         timeline: call.timeline?.at(stage),
+        ...own,
       });
     } catch (reason) {
+      if (isNotOneAnswer(reason)) throw callsForStream(reason, this.#place);
       throw blameHook(reason, `A hook gave ${this.#place} what it does not take`);
     }
+  }
+}
+
+/** The client asked for nothing of the kind. */
+function callsForStream(reason: ServingError, place: string): ServingError {
+  const message = `A hook called predict of ${place}, which answers in parts and did not give exactly one: call stream.`;
+  return new ServingError("internal", message, { cause: reason });
+}
+
+/** Hands the parts of a model's answer to a reader, which asks for them. */
+class AwaitedParts implements ModelParts {
+  #next = createDeferred<Tensors | undefined>();
+  #taken: () => void = () => {};
+  #isOver = false;
+
+  write(part: Tensors): Promise<void> {
+    this.#next.resolve(part);
+    return new Promise((taken) => {
+      this.#taken = taken;
+    });
+  }
+
+  /** Each part, which counts as taken once the next one is asked for; throws what the run throws. */
+  async *read(run: Promise<unknown>): AsyncGenerator<Tensors, void, undefined> {
+    const over = () => {
+      this.#isOver = true;
+      this.#next.resolve(undefined);
+    };
+    run.then(over, over);
+    for (let part = await this.#next.promise; part !== undefined; part = await this.#next.promise) {
+      yield part;
+      if (this.#isOver) break;
+      this.#next = createDeferred();
+      this.#taken();
+    }
+    await run;
   }
 }
 
@@ -121,19 +187,25 @@ export class BoundModels implements OtherModels {
     if (typeof name !== "string" || name === "") {
       throw invalidArgument(`models.get got ${kindOf(name)}; expected the name of a model of this server.`);
     }
+    const find = this.#find;
+    const scope = this.#scope;
     return {
       predict: async (inputs, options) => {
         const call = (model: ModelHandle) =>
-          new BoundStage(model, this.#scope, `the model ${name}`).predict(inputs, options);
-        const model = await this.#find(name);
+          new BoundStage(model, scope, `the model ${name}`).predict(inputs, options);
+        const model = await find(name);
         try {
           return await call(model);
         } catch (reason) {
           const isRefused = reason instanceof ServingError && reason.cause instanceof ServingError;
-          const now = isRefused ? await this.#find(name, model).catch(() => model) : model;
+          const now = isRefused ? await find(name, model).catch(() => model) : model;
           if (now === model) throw reason;
           return call(now);
         }
+      },
+      stream: async function* (inputs, options) {
+        const model = await find(name);
+        yield* new BoundStage(model, scope, `the model ${name}`).stream(inputs, options);
       },
     };
   }

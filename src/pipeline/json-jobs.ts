@@ -1,12 +1,14 @@
 import { codecs, type JobOptions } from "../platform/codec-host/codec-pool.ts";
 import { encodingBytes } from "../platform/codec-host/encoding-bytes.ts";
 import { defineJob } from "../platform/codec-host/job.ts";
+import { isLargeText } from "../platform/codec-host/large-message.ts";
 import { toTensors } from "../tensor/plain-value.ts";
 import type { TensorSpec } from "../tensor/signature/signature.ts";
 import type { Tensors } from "../tensor/tensor.ts";
 import type { InferRequest } from "./infer-request.ts";
 import { cutJson } from "./json-cutter.ts";
-import { type JsonPayload, jsonScratchBytes, openPayload, sealJson } from "./payload.ts";
+import { type JsonPayload, jsonScratchBytes, openPayload, type Payload, sealJson } from "./payload.ts";
+import { type Step, sealOutputs, unsendable } from "./seal-outputs.ts";
 
 /** The parts of an input that decide the dtype of a value. */
 export type WantedInput = Pick<TensorSpec, "name" | "dtype">;
@@ -62,7 +64,7 @@ export async function cutLargeJson(request: InferRequest): Promise<InferRequest>
 export const sealJsonJob = defineJob(import.meta.url, "sealJsonJob", (tensors: Tensors) => sealJson(tensors));
 
 /** Writes tensors that no other code uses in a codec thread. */
-export function sealInThread(
+function sealInThread(
   tensors: Tensors,
   { signal, memory }: Pick<JobOptions, "signal" | "memory">,
 ): Promise<Uint8Array> {
@@ -72,4 +74,17 @@ export function sealInThread(
     transfer: "owned",
     scratchBytes: encodingBytes([tensors], "text"),
   });
+}
+
+/** Seals the outputs of a pipeline without hooks for a request in JSON; a codec thread writes large ones. */
+export async function sealTensors(step: Step, request: InferRequest): Promise<Payload> {
+  const tensors = step.values as Tensors;
+  if (!isLargeText(Object.values(tensors))) return sealOutputs(step, request, false);
+  const sealed = sealInThread(tensors, request.call);
+  return toPayload(await sealed.catch((reason) => Promise.reject(unsendable(reason, step))));
+}
+
+/** A text as a payload. */
+export function toPayload(json: Uint8Array): Payload {
+  return { kind: "json", json };
 }

@@ -16,6 +16,7 @@ import {
   type ServedVersion,
   toAnswer,
 } from "./infer-request.ts";
+import { sealTensors } from "./json-jobs.ts";
 import { copyPayload, openPayload, payloadBytes } from "./payload.ts";
 import { type Step, sealOutputs } from "./seal-outputs.ts";
 import type { Stages, TakeStep } from "./stages.ts";
@@ -30,7 +31,8 @@ const PARTS_OF_TURN = 16;
 interface PartedParts {
   readonly served: ServedVersion;
   readonly stages: Stages;
-  readonly hooks: HookSet;
+  /** Absent = its models answer in parts, and there are no hooks. */
+  readonly hooks: HookSet | undefined;
   /** As of a pipeline's hooks. */
   readonly hookTimeoutMs?: number | undefined;
 }
@@ -38,13 +40,13 @@ interface PartedParts {
 /** A request, and what its hooks share. */
 interface PartedRequest {
   readonly request: InferRequest;
-  readonly ctx: HookContext;
+  readonly ctx: HookContext | undefined;
 }
 
-/** Makes what the hooks of a request need of it, which has a signal of its own then. */
-type OpenRequest = (own: InferRequest) => { readonly inputs: Values; readonly ctx: HookContext };
+/** Makes what the stages of a request need of it, which has a signal of its own then. */
+type OpenRequest = (own: InferRequest) => { readonly inputs: Values; readonly ctx: HookContext | undefined };
 
-/** Answers the requests of a pipeline whose hooks answer in parts. */
+/** Answers the requests of a pipeline whose hooks, or models, answer in parts. */
 export class PartedAnswers {
   readonly #parts: PartedParts;
   /** Those under way, by the source of their signal. */
@@ -63,7 +65,7 @@ export class PartedAnswers {
     const source = new CancelSource();
     const abort = () => source.abort(signal.reason);
     signal.throwIfAborted();
-    if (this.#isClosed) throw closed();
+    if (this.#isClosed) throw this.#closed();
     signal.addEventListener("abort", abort, { once: true });
     try {
       const own = { ...request, call: { ...request.call, signal: source } };
@@ -81,7 +83,7 @@ export class PartedAnswers {
   async close(): Promise<void> {
     this.#isClosed = true;
     const ended = [...this.#running.values()];
-    for (const source of this.#running.keys()) source.abort(closed());
+    for (const source of this.#running.keys()) source.abort(this.#closed());
     await Promise.allSettled(ended);
     while (this.#leaving.size > 0) await Promise.all(this.#leaving);
   }
@@ -93,7 +95,9 @@ export class PartedAnswers {
       const count = await this.#writeTo(request.parts, inputs, parted);
       return endOfParts(served, request, count);
     }
-    if (hooks.collect !== undefined) return this.#joined(hooks.collect, inputs, parted);
+    const { ctx } = parted;
+    if (hooks?.collect !== undefined && ctx !== undefined)
+      return this.#joined(hooks.collect, inputs, { request, ctx });
     const only = new OnlyPart(served);
     await this.#writeTo(only, inputs, parted);
     return only.answer;
@@ -103,22 +107,24 @@ export class PartedAnswers {
   async #writeTo(sink: PartSink, inputs: Values, parted: PartedRequest): Promise<number> {
     let count = 0;
     const { signal } = parted.request.call;
-    await this.#each(inputs, parted, (step) =>
-      unlessAborted(sink.write(this.#seal(step, parted, count++ === 0)), signal),
-    );
+    await this.#each(inputs, parted, async (step) => {
+      const part = await this.#seal(step, parted, count++ === 0);
+      await unlessAborted(sink.write(part), signal);
+    });
     return count;
   }
 
   /** Headers that hooks set go with the first part. */
-  #seal(step: Step, { request, ctx }: PartedRequest, isFirst: boolean): InferResponse {
-    const outputs = sealOutputs(step, request, true);
-    return toAnswer(this.#parts.served, request, { outputs, ...(isFirst && checkResponse(ctx.response)) });
+  async #seal(step: Step, { request, ctx }: PartedRequest, isFirst: boolean): Promise<InferResponse> {
+    const isPlainJson = ctx === undefined && request.inputs.kind === "json";
+    const outputs = isPlainJson ? await sealTensors(step, request) : sealOutputs(step, request, ctx !== undefined);
+    return toAnswer(this.#parts.served, request, { outputs, ...(isFirst && ctx && checkResponse(ctx.response)) });
   }
 
   async #joined(
     collect: NonNullable<HookSet["collect"]>,
     inputs: Values,
-    parted: PartedRequest,
+    parted: PartedRequest & { readonly ctx: HookContext },
   ): Promise<InferResponse> {
     const { request, ctx } = parted;
     const parts: Values[] = [];
@@ -139,11 +145,16 @@ export class PartedAnswers {
 
   #each(inputs: Values, parted: PartedRequest, take: TakeStep): Promise<void> {
     const { stages, hooks } = this.#parts;
-    const { process } = hooks;
+    const { ctx } = parted;
     const run = { ...parted, take: inTurns(take), onLeft: (ended: Promise<void>) => this.#track(ended) };
-    return isGenerator(process)
-      ? stages.runProcessParts(process as PartsHook, inputs, run)
+    return ctx !== undefined && isGenerator(hooks?.process)
+      ? stages.runProcessParts(hooks.process as PartsHook, inputs, { ...run, ctx })
       : stages.runParts(inputs, run);
+  }
+
+  #closed(): ServingError {
+    const what = this.#parts.hooks === undefined ? "model was" : "hooks were";
+    return new ServingError("unavailable", `The ${what} closed while the answer was under way; send the request again.`);
   }
 
   #track(ended: Promise<void>): void {
@@ -162,13 +173,6 @@ function inTurns(take: TakeStep): TakeStep {
     await take(step);
     if (++count % PARTS_OF_TURN === 0) await new Promise(setImmediate);
   };
-}
-
-function closed(): ServingError {
-  return new ServingError(
-    "unavailable",
-    "The hooks were closed while the answer was under way; send the request again.",
-  );
 }
 
 function tooMany(): ServingError {

@@ -9,7 +9,7 @@ import { markPlainLists } from "../tensor/plain-list.ts";
 import { toTensors, type Values } from "../tensor/plain-value.ts";
 import { isObject } from "../tensor/record.ts";
 import type { TensorSpec } from "../tensor/signature/signature.ts";
-import { byteSize, createTensor, createTensors, elementCount, type Tensors } from "../tensor/tensor.ts";
+import { createTensor, createTensors, elementCount, type Tensors, tensorBytes } from "../tensor/tensor.ts";
 import { JSON_CHARACTERS, parsePieces } from "./json-cutter.ts";
 
 /** Tensors, or one JSON object as text (PredictJSON), which hooks receive as plain values. */
@@ -32,10 +32,7 @@ const encoder = new TextEncoder();
 
 /** Size of a payload, in bytes. */
 export function payloadBytes(payload: Payload): number {
-  if (payload.kind === "json") return payload.json.byteLength;
-  let bytes = 0;
-  for (const name in payload.tensors) bytes += byteSize(payload.tensors[name]!);
-  return bytes;
+  return payload.kind === "json" ? payload.json.byteLength : tensorBytes(payload.tensors);
 }
 
 /** Further bytes that are needed to convert a payload's numbers for the model's inputs. */

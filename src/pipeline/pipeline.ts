@@ -5,19 +5,20 @@ import type { HookContext, RequestParameters } from "../hooks/hooks.ts";
 import { checkInputs } from "../models/check-inputs.ts";
 import type { ModelHandle } from "../models/model-handle.ts";
 import { codecs } from "../platform/codec-host/codec-pool.ts";
-import { isLargeText, LARGE_MESSAGE_BYTES } from "../platform/codec-host/large-message.ts";
+import { LARGE_MESSAGE_BYTES } from "../platform/codec-host/large-message.ts";
 import type { Values } from "../tensor/plain-value.ts";
 import { type Signature, type TensorSpec, takesImages } from "../tensor/signature/signature.ts";
 import type { Tensors } from "../tensor/tensor.ts";
 import { BoundModels, BoundStage, type FindModel } from "./bound-stage.ts";
 import { createContext, RequestLogger } from "./context.ts";
+import { hookFacts, isDecoupled } from "./hook-places.ts";
 import { type InferRequest, type InferResponse, type ServedVersion, toAnswer } from "./infer-request.ts";
-import { echoJsonJob, openJsonJob, sealInThread } from "./json-jobs.ts";
+import { echoJsonJob, openJsonJob, sealTensors, toPayload } from "./json-jobs.ts";
 import { PartedAnswers } from "./parted-answers.ts";
-import { jsonScratchBytes, openJson, openPayload, type Payload } from "./payload.ts";
+import { jsonScratchBytes, openJson, openPayload } from "./payload.ts";
 import { type RemoteClient, remoteHandle } from "./remote.ts";
 import { runRaw } from "./run-raw.ts";
-import { pickOutputs, type Step, sealOutputs, unsendable } from "./seal-outputs.ts";
+import { pickOutputs, type Step, sealOutputs } from "./seal-outputs.ts";
 import { hookEdges, isSameInput, pipelineSignatures } from "./signatures.ts";
 import { type StageParts, Stages } from "./stages.ts";
 
@@ -41,12 +42,15 @@ export class Pipeline {
   readonly #isModelAlone: boolean;
   /** Undefined for a pipeline that answers once. */
   readonly #parted: PartedAnswers | undefined;
+  /** True if its hooks make one answer of parts, for requests that take one; else the models do. */
+  readonly #joinsParts: boolean;
 
   constructor(parts: PipelineParts) {
     this.#parts = parts;
     this.#stages = new Stages(parts);
-    const { served, hooks, hookTimeoutMs } = parts;
-    const isParted = hooks !== undefined && answersInParts(hooks);
+    const { served, hooks, hookTimeoutMs, models } = parts;
+    this.#joinsParts = hooks !== undefined && (answersInParts(hooks) || hooks.collect !== undefined);
+    const isParted = isDecoupled(hooks && hookFacts(hooks), models);
     this.#parted = isParted ? new PartedAnswers({ served, stages: this.#stages, hooks, hookTimeoutMs }) : undefined;
     this.#isModelAlone = parts.hooks === undefined && parts.models.length === 1;
     this.signatures = pipelineSignatures(parts.models, parts.hooks && hookEdges(parts.hooks));
@@ -55,9 +59,10 @@ export class Pipeline {
   /** Runs one request; throws only ServingError. */
   async run(request: InferRequest): Promise<InferResponse> {
     try {
-      return await (this.#isModelAlone && request.inputs.kind === "tensors" && request.raw === undefined
+      const isInParts = this.#parted !== undefined && (request.parts !== undefined || this.#joinsParts);
+      return await (this.#isModelAlone && request.inputs.kind === "tensors" && request.raw === undefined && !isInParts
         ? this.#runModel(request)
-        : this.#run(request));
+        : this.#run(request, isInParts));
     } catch (reason) {
       const { signal } = request.call;
       if (signal.aborted && !(reason instanceof ServingError)) throw ServingError.from(signal.reason);
@@ -70,19 +75,16 @@ export class Pipeline {
     await this.#parted?.close();
   }
 
-  async #run(request: InferRequest): Promise<InferResponse> {
+  async #run(request: InferRequest, isInParts: boolean): Promise<InferResponse> {
     const { models, hooks, served } = this.#parts;
     const { inputs: payload, raw } = request;
     if (raw !== undefined) return runRaw(raw, request, { ...this.#parts, open: () => this.#context(request) });
+    if (this.#parted !== undefined && isInParts) return this.#runParts(request, this.#parted);
     const stages = this.#stages;
     if (hooks === undefined && payload.kind === "json")
       return runJson(request, payload.json, { models, stages, served });
     const received = payload.kind === "json" ? await openJson(payload, request.call.signal) : openPayload(payload);
     if (hooks === undefined) return this.#seal(await stages.run(received, request), request, undefined);
-    if (this.#parted !== undefined) {
-      const inputs = this.#checkDeclared(received, request);
-      return this.#parted.run(request, (own) => ({ inputs, ctx: this.#context(own) }));
-    }
     const ctx = this.#context(request);
     const inputs = this.#checkDeclared(received, request);
     const { process, begin, release } = hooks;
@@ -95,6 +97,28 @@ export class Pipeline {
       return this.#seal(await last, request, ctx);
     } finally {
       release?.(ctx);
+    }
+  }
+
+  async #runParts(request: InferRequest, parted: PartedAnswers): Promise<InferResponse> {
+    const { hooks, models } = this.#parts;
+    const { inputs: payload, call } = request;
+    const isJson = payload.kind === "json";
+    if (hooks === undefined) {
+      const large = isJson ? await openLargeJson(request, payload.json, { models, stages: this.#stages }) : undefined;
+      const inputs = large?.tensors ?? openPayload(payload);
+      return parted.run(request, () => ({ inputs, ctx: undefined }));
+    }
+    const inputs = this.#checkDeclared(isJson ? await openJson(payload, call.signal) : openPayload(payload), request);
+    let ctx: HookContext | undefined;
+    try {
+      return await parted.run(request, (own) => {
+        ctx = this.#context(own);
+        hooks.begin?.(ctx, isJson);
+        return { inputs, ctx };
+      });
+    } finally {
+      if (ctx !== undefined) hooks.release?.(ctx);
     }
   }
 
@@ -210,28 +234,33 @@ async function runJson(
     const sealed = step.giver === undefined ? sealOutputs(step, request, false) : await sealTensors(step, request);
     return toAnswer(served, request, { outputs: sealed });
   }
-  const { signal, memory } = request.call;
-  const transfer = new Set([json.buffer]);
-  const options = { transfer, signal, memory, scratchBytes: jsonScratchBytes(json), costBytes: json.length };
-  const first = models.findIndex(({ echoes }) => !echoes);
-  const model = models[first];
-  if (model === undefined)
-    return toAnswer(served, request, { outputs: toPayload(await codecs.run(echoJsonJob, [json], options)) });
-  const wanted = model.signatures[stages.signatureOf(model, request)]?.inputs ?? [];
-  const specs = wanted.map(({ name, dtype }) => ({ name, dtype }));
-  const tensors = await codecs.run(openJsonJob, [json, specs], options);
+  const large = await openLargeJson(request, json, { models, stages });
+  if (large === undefined)
+    return toAnswer(served, request, { outputs: toPayload(await codecs.run(echoJsonJob, [json], jobOptions(request, json))) });
+  const { tensors, first } = large;
   const inner: InferRequest = { ...request, inputs: { kind: "tensors", tensors } };
   const step = await stages.run(tensors, inner, { first });
   return toAnswer(served, request, { outputs: await sealTensors(step, request) });
 }
 
-async function sealTensors(step: Step, request: InferRequest): Promise<Payload> {
-  const tensors = step.values as Tensors;
-  if (!isLargeText(Object.values(tensors))) return sealOutputs(step, request, false);
-  const sealed = sealInThread(tensors, request.call);
-  return toPayload(await sealed.catch((reason) => Promise.reject(unsendable(reason, step))));
+/**
+ * Converts a large text to the tensors of the first model that does not echo it, whose number they come with;
+ * undefined for a small text, and if all models echo it.
+ */
+async function openLargeJson(
+  request: InferRequest,
+  json: Uint8Array,
+  { models, stages }: Pick<PlainPipeline, "models" | "stages">,
+): Promise<{ readonly tensors: Tensors; readonly first: number } | undefined> {
+  const first = models.findIndex(({ echoes }) => !echoes);
+  const model = models[first];
+  if (json.length <= LARGE_MESSAGE_BYTES || model === undefined) return undefined;
+  const wanted = model.signatures[stages.signatureOf(model, request)]?.inputs ?? [];
+  const specs = wanted.map(({ name, dtype }) => ({ name, dtype }));
+  return { tensors: await codecs.run(openJsonJob, [json, specs], jobOptions(request, json)), first };
 }
 
-function toPayload(json: Uint8Array): Payload {
-  return { kind: "json", json };
+function jobOptions({ call: { signal, memory } }: InferRequest, json: Uint8Array<ArrayBuffer>) {
+  const transfer = new Set([json.buffer]);
+  return { transfer, signal, memory, scratchBytes: jsonScratchBytes(json), costBytes: json.length };
 }

@@ -3,9 +3,10 @@ import type { HookSet } from "../hooks/hook-set.ts";
 import { type Hook, type HookContext, type PartsHook, SKIP_KEY } from "../hooks/hooks.ts";
 import { type PartsRun, type PlacedHook, runHook, runParts } from "../hooks/run-hook.ts";
 import { limitsFor } from "../models/images/image-input.ts";
-import type { ModelHandle } from "../models/model-handle.ts";
+import type { ModelHandle, ModelParts } from "../models/model-handle.ts";
 import type { Logger } from "../observability/logger.ts";
 import { loggedId } from "../observability/request-id.ts";
+import { type CancelSignal, withOwnSignal } from "../platform/async/cancel-source.ts";
 import { toTensors, type Values } from "../tensor/plain-value.ts";
 import { isTensor, type Tensors } from "../tensor/tensor.ts";
 import { blameHook, dtypesOf } from "./bound-stage.ts";
@@ -48,11 +49,21 @@ interface StageRun {
   readonly endsAtModel?: boolean;
 }
 
+/** A run of a stage's model. */
+interface ModelRun extends Pick<StageRun, "index" | "model" | "request"> {
+  /** Takes the parts of its answer; absent = one answer is wanted. */
+  readonly parts?: ModelParts;
+  /** Default: the request's. */
+  readonly signal?: CancelSignal;
+}
+
 /** Takes each part of an answer once it has gone through all stages. */
 export type TakeStep = (part: Step) => Promise<void>;
 
-/** A request that is answered in parts. */
-interface PartedRequest extends HookedRequest {
+/** A request that is answered in parts; without hooks there is no context. */
+interface PartedRequest {
+  readonly request: InferRequest;
+  readonly ctx: HookContext | undefined;
   readonly take: TakeStep;
   readonly onLeft: PartsRun["onLeft"];
 }
@@ -122,33 +133,61 @@ export class Stages {
   }
 
   /** {@link runProcess} with a generator. */
-  runProcessParts(hook: PartsHook, inputs: Values, parted: PartedRequest): Promise<void> {
+  runProcessParts(hook: PartsHook, inputs: Values, parted: PartedRequest & HookedRequest): Promise<void> {
     const { args } = parted.ctx.drivers[0]!;
     const step = { values: inputs, giver: undefined };
     return this.#eachPart({ hook, place: "process", args }, step, { ...parted, kind: "process", stage: 0 });
   }
 
-  /** {@link run} with generators after some models: each of their parts goes through all the stages behind them. */
+  /**
+   * {@link run} with models, or generators after them, that answer in parts: each part goes through all the stages
+   * behind it.
+   */
   async runParts(inputs: Values, parted: PartedRequest): Promise<void> {
     return this.#runFrom(0, { values: inputs, giver: undefined }, parted);
   }
 
-  async #runFrom(first: number, given: Step, parted: PartedRequest): Promise<void> {
-    const { request, ctx, take } = parted;
-    const { models, hooks } = this.#parts;
-    let step = given;
-    for (let index = first; index < models.length; index++) {
-      const hook = hooks?.postprocess[index];
-      const endsAtModel = isGenerator(hook);
-      const after = await this.#runStage({ index, model: models[index]!, request, ctx, endsAtModel }, step);
-      if (isGenerator(hook)) {
-        const placed = { hook, place: this.#slotPlace("postprocess", index), args: ctx.drivers[index]!.args };
-        const run = { ...parted, kind: "postprocess", stage: index + 1 } as const;
-        return this.#eachPart(placed, after, { ...run, take: (part) => this.#runFrom(index + 1, part, parted) });
-      }
-      step = after;
+  async #runFrom(index: number, given: Step, parted: PartedRequest): Promise<void> {
+    const { request, ctx } = parted;
+    const model = this.#parts.models[index];
+    if (model === undefined) return parted.take(given);
+    const stage = { index, model, request, ctx, endsAtModel: true };
+    if (model.decoupled === true) return this.#eachOfModel(stage, given, parted);
+    return this.#runBehind(index, await this.#runStage(stage, given), parted);
+  }
+
+  /** Runs all that is behind a model. */
+  async #runBehind(index: number, after: Step, parted: PartedRequest): Promise<void> {
+    const { request, ctx } = parted;
+    const hook = ctx && this.#parts.hooks?.postprocess[index];
+    if (!hook) return this.#runFrom(index + 1, after, parted);
+    if (!isGenerator(hook)) {
+      const step = await this.#runSlot({ kind: "postprocess", index }, after, { request, ctx });
+      return this.#runFrom(index + 1, step, parted);
     }
-    return take(step);
+    const placed = { hook, place: this.#slotPlace("postprocess", index), args: ctx.drivers[index]!.args };
+    const run = { ...parted, ctx, kind: "postprocess", stage: index + 1 } as const;
+    return this.#eachPart(placed, after, { ...run, take: (part) => this.#runFrom(index + 1, part, parted) });
+  }
+
+  /** Runs a model that answers in parts, and each of them; settles at once if one is not taken. */
+  async #eachOfModel({ index, model }: StageRun, given: Step, parted: PartedRequest): Promise<void> {
+    const { request, ctx } = parted;
+    const before = ctx ? await this.#runSlot({ kind: "preprocess", index }, given, { request, ctx }) : given;
+    const { skip, values } = before === given ? { skip: false, values: given.values } : takeSkip(before.values);
+    const step = { ...before, values };
+    if (skip) return this.#runBehind(index, step, parted);
+    let number = 0;
+    return withOwnSignal(request.call.signal, async (signal) => {
+      const write = async (part: Tensors) => {
+        if (ctx !== undefined) ctx.part = ++number;
+        await this.#runBehind(index, { values: part, giver: modelName(index) }, parted).catch((reason) => {
+          signal.abort(reason);
+          throw reason;
+        });
+      };
+      await this.#predict({ index, model, request, parts: { write }, signal }, step);
+    });
   }
 
   #eachPart(placed: PlacedParts, { values }: Step, { take, onLeft, ...run }: PartedRequest & HookRun): Promise<void> {
@@ -173,7 +212,7 @@ export class Stages {
     request.call.signal.throwIfAborted();
     const outputs = skip ? values : await this.#predict(stage, { ...before, values });
     // The values with which a model was skipped, or which it echoed, still come from the step before.
-    const giver = outputs === values ? before.giver : `Model ${index + 1}`;
+    const giver = outputs === values ? before.giver : modelName(index);
     const after = { values: outputs, giver };
     return hooked === undefined || endsAtModel ? after : this.#runSlot({ kind: "postprocess", index }, after, hooked);
   }
@@ -196,7 +235,7 @@ export class Stages {
     return timeHook({ kind, stage, call: request.call, clock }, run);
   }
 
-  async #predict({ index, model, request }: StageRun, { values, giver }: Step): Promise<Values> {
+  async #predict({ index, model, request, parts, signal }: ModelRun, { values, giver }: Step): Promise<Values> {
     if (model.echoes && request.inputs.kind === "json") return values;
     // Without hooks, the values were created by a codec or a model.
     const areTensors = this.#parts.hooks === undefined && request.inputs.kind === "tensors";
@@ -209,15 +248,17 @@ export class Stages {
         : toTensors(values, dtypesOf(model.signatures[signature]?.inputs));
       // Without hooks no other code holds these tensors; a hook may have kept them.
       const transfer = this.#parts.hooks === undefined;
-      const { limits, signal, timeline } = request.call;
+      const { limits, memory, timeline } = request.call;
       return await model.predict(inputs, {
         signature,
         outputs,
         targets: undefined,
+        parts,
+        memory: parts && memory,
         transfer,
         requestId: this.tracedId(request),
         limits: giver === undefined ? limits : limitsFor(inputs, limits),
-        signal,
+        signal: signal ?? request.call.signal,
         timeline: timeline?.at(index + 1),
       });
     } catch (reason) {
@@ -226,6 +267,11 @@ export class Stages {
         : blameHook(reason, `${giver} gave ${this.placeOf(index)} what it does not take`, VALUE_FAULTS);
     }
   }
+}
+
+/** As the giver of values, for messages. */
+function modelName(index: number): string {
+  return `Model ${index + 1}`;
 }
 
 /** Removes the marker from the values that preprocess returned, and reports if it asked to skip its model. */

@@ -82,6 +82,13 @@ export function byteSize(tensor: Tensor): number {
   return packedOf(tensor)?.byteLength ?? tensor.data.reduce((sum, element) => sum + element.byteLength, 0);
 }
 
+/** {@link byteSize} of all of them. */
+export function tensorBytes(tensors: Tensors): number {
+  let bytes = 0;
+  for (const name in tensors) bytes += byteSize(tensors[name]!);
+  return bytes;
+}
+
 /**
  * Views raw little-endian bytes as a tensor's data: in place when the address is aligned, else one copy; also a copy of
  * a bool tensor with bytes other than 0 and 1, which become 1. The length must fit whole elements.

@@ -5,7 +5,7 @@ import { toSteadyMs } from "../../observability/steady-clock.ts";
 import { Timeline } from "../../observability/timeline.ts";
 import { isUnmarked, NO_LIMITS } from "../../platform/limits/call-limits.ts";
 import { fitsShape, type TensorSpec } from "../../tensor/signature/signature.ts";
-import { byteSize, createTensors, type Tensors } from "../../tensor/tensor.ts";
+import { createTensors, type Tensors, tensorBytes } from "../../tensor/tensor.ts";
 import { filledTensor } from "../filled-tensor.ts";
 import type { ModelFacts } from "../model-facts.ts";
 import type { ModelCall } from "../model-handle.ts";
@@ -118,7 +118,7 @@ export class FastLane {
       const tensor = inputs[name];
       return tensor?.dtype === dtype && dtype !== "bytes" && (shape === undefined || fitsShape(tensor.shape, shape));
     });
-    const bytes = Object.values(inputs).reduce((sum, tensor) => sum + byteSize(tensor), 0);
+    const bytes = tensorBytes(inputs);
     if (!fits || Object.keys(inputs).length !== this.#specs.length || bytes > MOST_BYTES) return undefined;
     const shape = new LaneShape(this.#specs, inputs);
     this.#shapes.push(shape);

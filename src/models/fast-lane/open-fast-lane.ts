@@ -33,8 +33,8 @@ export function openFastLane(
   const { fastLaneUs, batching } = parseHostOptions(options, driver);
   // What a user's own driver returns is checked where it runs, in its own thread.
   const isOwn = "name" in found.location;
-  const mayRun =
-    isOwn && facts.isSteady === true && facts.isolated !== true && batching === undefined && isSmall(source);
+  const isQuick = facts.isSteady === true && facts.decoupled !== true;
+  const mayRun = isOwn && isQuick && facts.isolated !== true && batching === undefined && isSmall(source);
   if (driver.loadQuick === undefined || fastLaneUs === 0 || !mayRun) return undefined;
   const stamp = stampOf(path);
   const open = async () => {

@@ -9,12 +9,13 @@ import {
   MalformedMessage,
   toHostPort,
 } from "../../platform/threads/host-port.ts";
-import { CANCEL, FAILURE, RESPONSE } from "../../platform/threads/rpc-client.ts";
+import { PartsAhead } from "../../platform/threads/part-window.ts";
+import { CANCEL, CREDIT, FAILURE, PART, RESPONSE } from "../../platform/threads/rpc-client.ts";
 import { parseWireError, toWireError } from "../../platform/threads/wire-error.ts";
-import { hasTooManyLists } from "../../tensor/tensor.ts";
+import { hasTooManyLists, tensorBytes } from "../../tensor/tensor.ts";
 import { isRunStatistics } from "../queue/run-statistics.ts";
 import { checkModelRequest } from "../threads/check-model-request.ts";
-import { STATISTICS } from "../threads/model-protocol.ts";
+import { PREDICT_PARTS, STATISTICS } from "../threads/model-protocol.ts";
 import { CONTROL_PORT } from "./control-protocol.ts";
 import { LinkPort, MAX_META_BYTES } from "./link-port.ts";
 import type { ProcessLink } from "./process-link.ts";
@@ -113,6 +114,8 @@ export class GuardedPort implements HostPort {
   readonly #port: LinkPort;
   /** Kinds of the requests without a response, by their ids. */
   readonly #open = new Map<number, number>();
+  /** The parts on their way to those of them that take parts. */
+  readonly #ahead = new Map<number, PartsAhead>();
 
   constructor(port: LinkPort) {
     this.#port = port;
@@ -153,21 +156,32 @@ export class GuardedPort implements HostPort {
   }
 
   #ask(record: WireRecord): void {
-    const { kind, id } = record;
+    const { kind, id, meta } = record;
     if (kind === CANCEL) return;
+    if (kind === CREDIT) {
+      this.#ahead.get(id)?.took(meta);
+      return;
+    }
     if (this.#open.has(id)) throw new MalformedMessage(`it asks request ${id} a second time`);
     checkModelRequest(record);
     this.#open.set(id, kind);
+    if (kind === PREDICT_PARTS) this.#ahead.set(id, new PartsAhead());
   }
 
   #settle({ kind, id, meta, tensors }: WireRecord): void {
     const asked = this.#open.get(id);
     if (asked === undefined) throw new MalformedMessage(`it answers request ${id}, which does not wait for an answer`);
+    for (const name in tensors) assertListable(tensors[name]!.shape);
+    const ahead = kind === PART ? this.#ahead.get(id) : undefined;
+    if (ahead !== undefined) {
+      ahead.came(tensorBytes(tensors ?? {}));
+      return;
+    }
     if (kind === FAILURE) parseWireError(meta);
     else if (kind !== RESPONSE) throw new MalformedMessage(`it has kind ${kind}, which is not an answer`);
     else if (asked === STATISTICS && !isRunStatistics(meta)) throw new MalformedMessage("its statistics are none");
-    for (const name in tensors) assertListable(tensors[name]!.shape);
     this.#open.delete(id);
+    this.#ahead.delete(id);
   }
 }
 

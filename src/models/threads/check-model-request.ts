@@ -3,7 +3,7 @@ import type { PlainTimeline } from "../../observability/timeline.ts";
 import { areCallLimits } from "../../platform/limits/call-limits.ts";
 import type { WireRecord } from "../../platform/threads/frame.ts";
 import { MalformedMessage } from "../../platform/threads/host-port.ts";
-import { CALL, type CallMeta, type PlainModelCall, PREDICT, STATISTICS } from "./model-protocol.ts";
+import { CALL, type CallMeta, type PlainModelCall, PREDICT, PREDICT_PARTS, STATISTICS } from "./model-protocol.ts";
 
 type Unchecked<Meta> = { readonly [Key in keyof Meta]?: unknown };
 
@@ -12,7 +12,7 @@ type Unchecked<Meta> = { readonly [Key in keyof Meta]?: unknown };
  * model client does not send.
  */
 export function checkModelRequest({ kind, meta }: WireRecord): void {
-  if (kind === PREDICT) checkPredict((meta ?? {}) as Unchecked<PlainModelCall>);
+  if (kind === PREDICT || kind === PREDICT_PARTS) checkPredict((meta ?? {}) as Unchecked<PlainModelCall>);
   else if (kind === CALL) checkCall((meta ?? {}) as Unchecked<CallMeta>);
   else if (kind !== STATISTICS) throw new MalformedMessage(`it has kind ${kind}, which no model answers`);
 }

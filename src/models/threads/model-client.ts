@@ -3,6 +3,7 @@ import { settlesWithin } from "../../platform/async/promises.ts";
 import { packValues, unpackValues } from "../../platform/threads/call-values.ts";
 import type { HostPort } from "../../platform/threads/host-port.ts";
 import { fromMethodTree } from "../../platform/threads/method-tree.ts";
+import { PartReader } from "../../platform/threads/part-reader.ts";
 import {
   RpcClient,
   type RpcResponse,
@@ -11,10 +12,11 @@ import {
   wasNeverStarted,
 } from "../../platform/threads/rpc-client.ts";
 import { openTimedAnswer } from "../../platform/threads/timed-answer.ts";
+import { type Tensors, tensorBytes } from "../../tensor/tensor.ts";
 import type { ModelFacts } from "../model-facts.ts";
-import type { ModelCall, ModelHandle } from "../model-handle.ts";
+import type { ModelCall, ModelHandle, ModelParts } from "../model-handle.ts";
 import { type RunStatistics, sumStatistics } from "../queue/run-statistics.ts";
-import { CALL, PREDICT, STATISTICS, toSentCall } from "./model-protocol.ts";
+import { CALL, PREDICT, PREDICT_PARTS, STATISTICS, toSentCall } from "./model-protocol.ts";
 
 const ASK_STATISTICS = { kind: STATISTICS, meta: undefined, tensors: undefined } as const;
 /**
@@ -54,7 +56,8 @@ export function createModelClient({ facts, hookArgs, ports }: ModelAddress): Mod
       const isPlainEcho = facts.echoes && call.outputs === undefined && Object.hasOwn(facts.signatures, call.signature);
       if (isPlainEcho) return inputs;
       const meta = toSentCall(call, facts.defaultSignature);
-      const answer = await copies.ask({ kind: PREDICT, meta, tensors: inputs }, call);
+      const kind = call.parts === undefined ? PREDICT : PREDICT_PARTS;
+      const answer = await copies.ask({ kind, meta, tensors: inputs }, call);
       if (call.timeline !== undefined) openTimedAnswer(answer.meta, call.timeline);
       return answer.tensors;
     },
@@ -119,13 +122,18 @@ class CopyClients {
    * Asks the copy that a warm-up request is for, if it lives, else the least loaded one; asks another if that ended
    * before it had started.
    */
-  async ask(request: UnsentRecord, { limits, signal, transfer }: ModelCall): Promise<RpcResponse> {
-    const isGiven = transfer === true && !this.#keepsInputs;
+  async ask(request: UnsentRecord, call: ModelCall): Promise<RpcResponse> {
+    const isGiven = call.transfer === true && !this.#keepsInputs;
     for (;;) {
+      const client = this.#copyFor(call.limits?.warmUp);
+      const parts = call.parts && readerOf(call, call.parts, client);
       try {
-        return await this.#copyFor(limits?.warmUp).ask(request, signal, isGiven);
+        if (parts === undefined) return await client.ask(request, call.signal, isGiven);
+        return await parts.settle(client.ask(request, parts.source, isGiven, parts));
       } catch (reason) {
-        if (!wasNeverStarted(reason)) throw tellLoss(reason);
+        // Its next run would begin with the parts that were taken.
+        const isBegun = parts !== undefined && parts.count > 0;
+        if (isBegun || !wasNeverStarted(reason)) throw tellLoss(reason);
       }
     }
   }
@@ -155,6 +163,11 @@ class CopyClients {
     const copy = warmUp === undefined ? undefined : this.#clients[warmUp % this.#clients.length];
     return copy?.isOpen ? copy : this.leastLoaded();
   }
+}
+
+function readerOf({ signal, memory }: ModelCall, parts: ModelParts, client: RpcClient): PartReader<Tensors> {
+  const read = ({ tensors }: RpcResponse) => tensors;
+  return new PartReader({ signal, memory, client, read, bytesOf: tensorBytes, write: (part) => parts.write(part) });
 }
 
 async function askStatistics(client: RpcClient): Promise<RunStatistics> {

@@ -11,6 +11,9 @@ export const CALL = FIRST_REQUEST + 1;
 /** Asks what the model's runs took; the answer's meta is a RunStatistics. */
 export const STATISTICS = FIRST_REQUEST + 2;
 
+/** {@link PREDICT} of a call whose answer is taken in parts: records of PART come before the last one, which is empty. */
+export const PREDICT_PARTS = FIRST_REQUEST + 3;
+
 /**
  * A call as the meta of {@link PREDICT}. Undefined for one without any wish, since plain data costs as much as all else
  * of a small record; the client's number for one that differs in that alone.

@@ -9,11 +9,11 @@ import type { HostPort } from "../../platform/threads/host-port.ts";
 import { type MethodTree, toMethodTree } from "../../platform/threads/method-tree.ts";
 import { type Reply, Responder } from "../../platform/threads/responder.ts";
 import { failedAnswer, type TimedAnswer } from "../../platform/threads/timed-answer.ts";
-import type { Tensors } from "../../tensor/tensor.ts";
-import type { ModelCall, ModelHandle } from "../model-handle.ts";
+import { type Tensors, tensorBytes } from "../../tensor/tensor.ts";
+import type { ModelCall, ModelHandle, ModelParts } from "../model-handle.ts";
 import { type RunMark, whileMarked } from "../run-mark.ts";
 import { checkModelRequest } from "./check-model-request.ts";
-import { type CallMeta, fromSentCall, PREDICT, type SentCall, STATISTICS } from "./model-protocol.ts";
+import { type CallMeta, fromSentCall, PREDICT, PREDICT_PARTS, type SentCall, STATISTICS } from "./model-protocol.ts";
 
 /**
  * A reply waits for company if the one before it is at most so old, in milliseconds: posting each alone costs an eighth
@@ -47,16 +47,19 @@ export class ModelServer {
 
   /** Answers the requests of a connection until it ends. */
   attach(port: HostPort): Responder {
-    return new Responder(port, {
+    const responder: Responder = new Responder(port, {
       check: checkModelRequest,
       flushing: "held",
       transfer: true,
       answer: (request, signal) => {
         this.#unanswered++;
-        return this.#answer(request, signal);
+        return request.kind === PREDICT_PARTS
+          ? this.#answerInParts(request, signal, responder)
+          : this.#answer(request, signal);
       },
       onAnswered: (channel) => this.#answered(channel),
     });
+    return responder;
   }
 
   /** Resolves once no call of a hook is under way; predicts are the model's own business. */
@@ -71,6 +74,24 @@ export class ModelServer {
     }
     if (kind === STATISTICS) return { meta: await this.#model.statistics(), tensors: undefined };
     return this.#callMethod(tensors, meta as CallMeta);
+  }
+
+  /** Others' replies do not wait for the end of an answer in parts. */
+  async #answerInParts(
+    { id, meta, tensors = {} }: WireRecord,
+    signal: CancelSignal,
+    responder: Responder,
+  ): Promise<Reply> {
+    const { write, close } = responder.openParts(id);
+    const call = fromSentCall(meta as SentCall, this.#model.defaultSignature, signal);
+    this.#unanswered--;
+    try {
+      const parts: ModelParts = { write: (part) => write({ meta: undefined, tensors: part }, tensorBytes(part)) };
+      return await this.#predict(tensors, { ...call, parts });
+    } finally {
+      this.#unanswered++;
+      close();
+    }
   }
 
   async #predict(inputs: Tensors, call: ModelCall): Promise<Reply> {

@@ -71,6 +71,25 @@ export function unlessAborted<Result>(promise: Promise<Result>, signal: CancelSi
   });
 }
 
+/**
+ * Runs something with a signal of its own that follows another, so that it can be ended alone. Settles as that does, or
+ * rejects with the reason as soon as its signal aborts.
+ */
+export async function withOwnSignal<Result>(
+  signal: CancelSignal,
+  run: (own: CancelSource) => Promise<Result>,
+): Promise<Result> {
+  signal.throwIfAborted();
+  const own = new CancelSource();
+  const abort = () => own.abort(signal.reason);
+  signal.addEventListener("abort", abort, { once: true });
+  try {
+    return await unlessAborted(run(own), own);
+  } finally {
+    signal.removeEventListener("abort", abort);
+  }
+}
+
 /** Timeouts by the signals that follow them: Node.js 20 frees a timeout that nothing else holds before it fires. */
 const timeouts = new WeakMap<AbortSignal, AbortSignal>();
 

@@ -73,9 +73,10 @@ export class Responder {
     const window = new PartWindow();
     this.#windows.set(id, window);
     return {
-      write: ({ meta, tensors }, bytes) => {
+      write: async ({ meta, tensors }, bytes) => {
         this.#sendRecord({ kind: PART, id, meta, tensors });
-        return window.sent(bytes);
+        if (this.#options.flushing === "held") await this.#flushTick();
+        await window.sent(bytes);
       },
       close: () => this.#windows.delete(id),
     };
@@ -145,6 +146,12 @@ export class Responder {
     } catch {
       this.#channel.abandon();
     }
+  }
+
+  /** Posts what is held with all else of this tick, before whoever gives the next part may block the thread. */
+  async #flushTick(): Promise<void> {
+    await new Promise<void>((resolve) => process.nextTick(resolve));
+    this.#channel.flush();
   }
 
   #abortAll(): void {

@@ -11,7 +11,7 @@ import { copyTensors } from "../../tensor/packed-tensor.ts";
 import { defaultSignatureName } from "../../tensor/signature/signature.ts";
 import type { Tensors } from "../../tensor/tensor.ts";
 import { inferOnce } from "../infer-once.ts";
-import type { InferenceService, ModelRef } from "../inference-service.ts";
+import type { InferenceService, InferResponse, ModelRef } from "../inference-service.ts";
 import { errorFor } from "../naming-error.ts";
 
 /** Maximum depth of calls from model to model by hooks: more means a circle. */
@@ -38,7 +38,7 @@ export async function hostServed(
   if (service === undefined)
     throw failedPrecondition(`There is no server here, and no other model "${name}"; start one with createServer.`);
   const lease = await service.acquire({ model: name, version });
-  const { signatures } = lease.description;
+  const { signatures, decoupled } = lease.description;
   lease.release();
   const handle: ModelHandle = {
     driver: SERVED,
@@ -46,6 +46,7 @@ export async function hostServed(
     signatures,
     defaultSignature: defaultSignatureName(signatures),
     echoes: false,
+    ...(decoupled === true && { decoupled }),
     loadMs: 0,
     hookArgs: {},
     // A request transfers its tensors, which a hook of this thread may have kept.
@@ -98,7 +99,7 @@ async function predict(
   { model, version }: Pick<ModelRef, "model" | "version">,
   { inputs, call }: Predict,
 ): Promise<Tensors> {
-  const { signature, outputs, requestId, limits, signal, timeline } = call;
+  const { signature, outputs, requestId, limits, signal, timeline, parts } = call;
   const depth = limits?.depth ?? 0;
   if (depth >= MAX_DEPTH) throw tooDeep(model);
   const id = timeline?.newId();
@@ -107,6 +108,7 @@ async function predict(
     signature,
     inputs: { kind: "tensors", tensors: inputs } as const,
     outputs,
+    parts: parts && { write: (part: InferResponse) => parts.write(tensorsOf(part)) },
     call: {
       id: requestId ?? requestIdOf({}),
       metadata: {},
@@ -116,7 +118,15 @@ async function predict(
     },
   };
   const answer = await timed(() => inferOnce(service, request), { timeline, id, name: model });
-  if (answer.outputs.kind === "tensors") return answer.outputs.tensors;
+  const tensors = tensorsOf(answer);
+  // The version that answers now may not be the one that was known to answer in parts.
+  if (parts === undefined || answer.parts !== undefined) return tensors;
+  await parts.write(tensors);
+  return {};
+}
+
+function tensorsOf({ model, outputs }: InferResponse): Tensors {
+  if (outputs.kind === "tensors") return outputs.tensors;
   throw new ServingError("internal", `The model ${model} answered a request for tensors with JSON.`);
 }
 

@@ -1,10 +1,10 @@
 import { failedPrecondition, ServingError } from "../../../errors.ts";
 import { filledTensor } from "../../../models/filled-tensor.ts";
 import { findExampleInputs } from "../../../models/find-example-inputs.ts";
-import type { ModelCall, ModelHandle } from "../../../models/model-handle.ts";
+import { type ModelCall, type ModelHandle, tryModel } from "../../../models/model-handle.ts";
 import type { ModelHost } from "../../../models/model-host.ts";
 import type { Logger } from "../../../observability/logger.ts";
-import { type PartSink, type ServedVersion, toAnswer } from "../../../pipeline/infer-request.ts";
+import { endOfParts, type PartSink, type ServedVersion } from "../../../pipeline/infer-request.ts";
 import { openPayload } from "../../../pipeline/payload.ts";
 import type { WarmedThread } from "../../../pipeline/runner.ts";
 import { CancelSource } from "../../../platform/async/cancel-source.ts";
@@ -167,7 +167,7 @@ export class WarmUp {
   }
 
   #model(handle: ModelHandle, { inputs, ...call }: ModelInputs): Promise<void> {
-    return this.#onEachCopy(this.#parts.instances, (copy) => handle.predict(inputs, { ...call, ...copy }));
+    return this.#onEachCopy(this.#parts.instances, (copy) => tryModel(handle, inputs, { ...call, ...copy }));
   }
 
   async #onEachCopy(copies: number, run: (copy: CopyCall) => Promise<unknown>): Promise<void> {
@@ -230,8 +230,8 @@ function toRunner(handle: ModelHandle, version: ServedVersion): WarmedThread {
       const { inputs, outputs, call } = request;
       const signature = request.signature.name || defaultSignature;
       const { limits, signal } = call;
-      const made = await handle.predict(openPayload(inputs) as Tensors, { signature, outputs, limits, signal });
-      return toAnswer(version, request, { outputs: { kind: "tensors", tensors: made } });
+      await tryModel(handle, openPayload(inputs) as Tensors, { signature, outputs, limits, signal });
+      return endOfParts(version, request, 1);
     },
   };
 }

@@ -1,0 +1,133 @@
+import { ServingError } from "../../errors.ts";
+import { CancelSource, type CancelSignal, unlessAborted } from "../async/cancel-source.ts";
+import type { MemoryShare } from "../limits/memory/memory-share.ts";
+import { MalformedMessage } from "./host-port.ts";
+import { PartCredit } from "./part-window.ts";
+import type { PartReceiver, RpcClient, RpcResponse } from "./rpc-client.ts";
+
+/** An answer that comes in parts from another thread, and who takes them. */
+export interface PartReaderOptions<Part> {
+  /** Aborts when the answer is not wanted any more. */
+  readonly signal: CancelSignal;
+  /** Counts the parts that are not written yet; absent = they are not counted. */
+  readonly memory?: Pick<MemoryShare, "grow" | "shrink"> | undefined;
+  /** The connection to the thread, which gets credit for the parts that were taken. */
+  readonly client: Pick<RpcClient, "credit">;
+  /** Reads a part that came; what it throws is the sender's fault. */
+  readonly read: (received: RpcResponse) => Part;
+  /** As the sender counts them. */
+  readonly bytesOf: (part: Part) => number;
+  /** Resolves when there is room for the next part; rejects if no more can be written. */
+  readonly write: (part: Part) => Promise<void>;
+  /** Called when the first part has come. */
+  readonly onFirst?: () => void;
+}
+
+interface Received<Part> {
+  readonly part: Part;
+  readonly bytes: number;
+}
+
+/** Writes the parts that another thread sends, one after the other, and gives credit for them. */
+export class PartReader<Part> implements PartReceiver {
+  /** Aborts with the answer's signal, or with the reason why its parts cannot be written. */
+  readonly source = new CancelSource();
+  readonly #options: PartReaderOptions<Part>;
+  readonly #waiting: Received<Part>[] = [];
+  readonly #stopWatching: () => void;
+  #credit: PartCredit | undefined;
+  #count = 0;
+  #waitingBytes = 0;
+  #writing: Promise<void> | undefined;
+
+  constructor(options: PartReaderOptions<Part>) {
+    this.#options = options;
+    const { signal } = options;
+    const abort = () => this.source.abort(signal.reason);
+    signal.addEventListener("abort", abort, { once: true });
+    this.#stopWatching = () => signal.removeEventListener("abort", abort);
+    if (signal.aborted) abort();
+  }
+
+  /** Number of parts that came. */
+  get count(): number {
+    return this.#count;
+  }
+
+  /** Settles as the request does, but only once all parts that came before were written, or cannot be any more. */
+  async settle<Answer>(asked: Promise<Answer>): Promise<Answer> {
+    try {
+      const answer = await asked;
+      await this.#written();
+      return answer;
+    } catch (reason) {
+      // Those that came before the failure stand.
+      await this.#written();
+      throw reason;
+    } finally {
+      this.#release();
+    }
+  }
+
+  take(received: RpcResponse, id: number): void {
+    const { client, memory, bytesOf, onFirst } = this.#options;
+    const part = this.#read(received);
+    const bytes = bytesOf(part);
+    this.#credit ??= new PartCredit((parts, sum) => client.credit(id, parts, sum));
+    this.#credit.came(bytes);
+    if (this.#count++ === 0) onFirst?.();
+    try {
+      memory?.grow(bytes);
+    } catch (reason) {
+      this.source.abort(reason);
+      return;
+    }
+    this.#waitingBytes += bytes;
+    this.#waiting.push({ part, bytes });
+    this.#writing ??= this.#writeAll();
+  }
+
+  /** Resolves once every part that came was written; rejects with the reason why one was not, or the answer's end. */
+  async #written(): Promise<void> {
+    if (this.#writing !== undefined) await unlessAborted(this.#writing, this.source);
+    if (this.source.aborted) throw this.source.reason;
+  }
+
+  /** Gives back the memory of the parts that are not written. */
+  #release(): void {
+    this.#stopWatching();
+    this.#waiting.length = 0;
+    this.#shrink(this.#waitingBytes);
+  }
+
+  #read(received: RpcResponse): Part {
+    try {
+      return this.#options.read(received);
+    } catch (cause) {
+      if (cause instanceof MalformedMessage) throw cause;
+      throw new MalformedMessage("it has a part that cannot be read", { cause });
+    }
+  }
+
+  /** Never rejects. */
+  async #writeAll(): Promise<void> {
+    try {
+      for (let next = this.#waiting.shift(); next !== undefined; next = this.#waiting.shift()) {
+        await this.#options.write(next.part);
+        this.#shrink(next.bytes);
+        this.#credit?.took(next.bytes);
+      }
+    } catch (reason) {
+      this.source.abort(ServingError.from(reason));
+    } finally {
+      this.#writing = undefined;
+    }
+  }
+
+  /** After its end, the answer's memory is not counted here any more. */
+  #shrink(bytes: number): void {
+    const least = Math.min(bytes, this.#waitingBytes);
+    this.#waitingBytes -= least;
+    if (least > 0) this.#options.memory?.shrink(least);
+  }
+}
