@@ -35,6 +35,8 @@ export interface ServableDescription {
 export interface ConfiguredFacts {
   /** Rows of a request at most; absent = no limit, or its shapes have no batch. */
   readonly maxRequestRows?: number;
+  /** True = it may answer in parts, whether or not it does; false = it must not; absent = the model itself says. */
+  readonly decoupled?: boolean;
   /** Texts by name that clients read in its configuration. */
   readonly parameters?: ReadonlyMap<string, string>;
 }

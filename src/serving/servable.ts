@@ -115,7 +115,7 @@ function createDescription(
     const { signatures, hooks } = runner;
     if (description !== undefined && signatures === from?.signatures && hooks === from.hooks) return description;
     from = { signatures, hooks };
-    const inParts = isDecoupled(hooks, models) ? { decoupled: true } : {};
+    const inParts = configured?.decoupled === true || isDecoupled(hooks, models) ? { decoupled: true } : {};
     description = Object.freeze({ ...ofModels, ...inParts, hooks, signatures: described(signatures) });
     return description;
   };

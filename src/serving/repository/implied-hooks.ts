@@ -23,10 +23,46 @@ export interface EnsembleStep {
   readonly outputs: Readonly<Record<string, string>>;
 }
 
-/** Hooks that run an ensemble whose stages are the models of its steps, in that order. */
-export function ensembleHooks({ inputs, outputs, steps }: Ensemble): Hooks {
+/**
+ * Hooks that run an ensemble whose stages are the models of its steps, in that order. `inParts` says which of these
+ * answer in parts.
+ */
+export function ensembleHooks({ inputs, outputs, steps }: Ensemble, inParts: readonly boolean[] = []): Hooks {
   const names = outputs.map(({ name }) => name);
-  return { inputs, outputs, process: (given, ctx) => runSteps(steps, names, { given, ctx }) };
+  if (!inParts.includes(true))
+    return { inputs, outputs, process: (given, ctx) => runSteps(steps, names, { given, ctx }) };
+  return {
+    inputs,
+    outputs,
+    async *process(given, ctx) {
+      for await (const tensors of eachPart(steps, new Map(Object.entries(given)), ctx))
+        yield createTensors(names.map((name) => [name, tensors.get(name) as Tensor]));
+    },
+  };
+}
+
+/** The tensors of an ensemble by name. */
+type NamedTensors = ReadonlyMap<string, Values[string]>;
+
+/** Each part of a step goes through all the steps behind it before the next one. */
+async function* eachPart(
+  steps: readonly EnsembleStep[],
+  tensors: NamedTensors,
+  ctx: HookContext,
+  index = 0,
+): AsyncGenerator<NamedTensors, void, undefined> {
+  const step = steps[index];
+  const driver = ctx.drivers[index];
+  if (step === undefined || driver === undefined) {
+    yield tensors;
+    return;
+  }
+  const values = createRecord<Values[string]>();
+  for (const [own, name] of Object.entries(step.inputs)) values[own] = tensors.get(name)!;
+  for await (const part of driver.stream(values, { outputs: Object.keys(step.outputs) })) {
+    const made = Object.entries(step.outputs).map(([own, name]) => [name, part[own]!] as const);
+    yield* eachPart(steps, new Map([...tensors, ...made]), ctx, index + 1);
+  }
 }
 
 interface Run {

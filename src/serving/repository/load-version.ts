@@ -16,7 +16,8 @@ import type { ModelConfig } from "./config/model-config.ts";
 import { CleanupStack, fetchPath } from "./fetch-source.ts";
 import { findHooks } from "./folders/list-folder.ts";
 import type { FoundVersion } from "./folders/list-versions.ts";
-import { type EnsembleStep, ensembleHooks, reshapeHooks } from "./implied-hooks.ts";
+import { hostStage } from "./host-served.ts";
+import { type Ensemble, type EnsembleStep, ensembleHooks, reshapeHooks } from "./implied-hooks.ts";
 import { type LoadedServable, type LoadOptions, loadServable } from "./load-servable.ts";
 import type { StageOptions } from "./stage.ts";
 import { withRegularFile } from "./warm-up/open-regular-file.ts";
@@ -38,6 +39,7 @@ export async function loadVersion({ config, found, signal }: WantedVersion, opti
   try {
     assertExpected(config, models);
     assertEnsemble(config, models);
+    assertPolicy(config, servable);
     return servable;
   } catch (reason) {
     await servable.close();
@@ -49,7 +51,8 @@ async function load(config: ModelConfig, { version, path: place }: FoundVersion,
   const { versionBatching = false, log } = settings;
   const cleanup = new CleanupStack();
   const path = await fetchPath(place, settings, cleanup);
-  const hooks = await hooksOf(config, path, (file) => assertMayRun(file, { ...config, place }, settings.archiveHooks));
+  const check = (file: string) => assertMayRun(file, { ...config, place }, settings.archiveHooks);
+  const hooks = config.ensemble ? await hooksOfSteps(config.ensemble, settings) : await hooksOf(config, path, check);
   // A version whose folder went meanwhile has not lost its hooks: it must not answer without them.
   if (place !== (config.path ?? "")) await assertThere(path);
   const { name, options: own, warmUp, imageLayouts: layouts, configured } = config;
@@ -77,14 +80,22 @@ function shapesOf({ expected }: ModelConfig): Pick<TensorFacts, "inputShapes" | 
 
 /** The hooks of the version's folder, else those of its model. */
 async function hooksOf(
-  { ensemble, hooks, reshaping }: ModelConfig,
+  { hooks, reshaping }: ModelConfig,
   path: string,
   check: (file: string) => void,
 ): Promise<string | AnyHooks | undefined> {
-  if (ensemble !== undefined) return ensembleHooks(ensemble);
   const own = await findHooks(path);
   if (own !== undefined) check(own);
   return own ?? hooks ?? (reshaping && reshapeHooks(reshaping));
+}
+
+/** The hooks of an ensemble, which answers in parts if one of its models does. */
+async function hooksOfSteps(ensemble: Ensemble, { own }: LoadOptions): Promise<AnyHooks> {
+  const hosts = await Promise.all(ensemble.steps.map((step) => hostStage(own, step)));
+  return ensembleHooks(
+    ensemble,
+    hosts.map(({ facts }) => facts.decoupled === true),
+  );
 }
 
 /** The model's own settings override the server's. */
@@ -182,6 +193,14 @@ function assertTensors(what: string, expected: readonly TensorSpec[], found: rea
         `The ${what} "${spec.name}" is ${specText(same)}, but its configuration expects ${specText(spec)}.`,
       );
   }
+}
+
+/** Clients of a model that is not decoupled wait for one answer. */
+function assertPolicy({ name, ensemble, configured }: ModelConfig, { description }: Servable): void {
+  if (ensemble !== undefined || configured?.decoupled !== false || description.decoupled !== true) return;
+  throw failedPrecondition(
+    `The configuration of ${name} says that it is not decoupled, but its ${description.hooks?.decoupled === true ? "hooks answer" : "model answers"} in parts; write model_transaction_policy { decoupled: true }, or leave it out.`,
+  );
 }
 
 /** Tensors of an ensemble, by name, as their sources describe them. */

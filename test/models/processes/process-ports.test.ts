@@ -3,11 +3,11 @@ import { ServingError } from "../../../src/errors.ts";
 import { LinkPort } from "../../../src/models/processes/link-port.ts";
 import type { ProcessLink } from "../../../src/models/processes/process-link.ts";
 import { GuardedPort } from "../../../src/models/processes/process-ports.ts";
-import { PREDICT, STATISTICS } from "../../../src/models/threads/model-protocol.ts";
+import { PREDICT, PREDICT_PARTS, STATISTICS } from "../../../src/models/threads/model-protocol.ts";
 import type { Frame, WireRecord } from "../../../src/platform/threads/frame.ts";
 import { FrameWriter } from "../../../src/platform/threads/frame-writer.ts";
 import { MalformedMessage } from "../../../src/platform/threads/host-port.ts";
-import { FAILURE, RESPONSE, RpcClient } from "../../../src/platform/threads/rpc-client.ts";
+import { CREDIT, FAILURE, PART, type PartReceiver, RESPONSE, RpcClient } from "../../../src/platform/threads/rpc-client.ts";
 import { createTensor } from "../../../src/tensor/tensor.ts";
 
 function frameOf(record: Partial<WireRecord>): Frame {
@@ -49,6 +49,7 @@ describe("an answer that a model does not give is malformed:", () => {
       PREDICT,
       { tensors: { y: createTensor("float32", [2 ** 31 - 1, 0], new Float32Array()) } },
     ],
+    ["a part where one answer is wanted", PREDICT, { kind: PART }],
     ["fewer requests than none", STATISTICS, { meta: { requests: -1 } }],
   ])("%s", async (_, kind, answer) => {
     const { port } = open();
@@ -65,4 +66,46 @@ test("a second answer to the same question is malformed", async () => {
   port.deliver(frameOf({}));
   await asked;
   expect(() => port.deliver(frameOf({}))).toThrow("it answers request 1, which does not wait for an answer");
+});
+
+describe("an answer in parts", () => {
+  const openParts = async (parts: PartReceiver) => {
+    const { port, sent } = open();
+    const client = new RpcClient(port, "the model's process");
+    const ended = client.ask({ kind: PREDICT_PARTS, meta: undefined, tensors: undefined }, undefined, false, parts);
+    ended.catch(() => {});
+    await new Promise((resolve) => setImmediate(resolve));
+    return { port, sent, client, ended };
+  };
+  const part = frameOf({ kind: PART });
+
+  test("passes, with the credit for it, and ends", async () => {
+    const came: number[] = [];
+    const { port, sent, client, ended } = await openParts({ take: (_, id) => void came.push(id) });
+    for (let count = 0; count < 16; count++) port.deliver(part);
+    client.credit(1, 8, 0);
+    await new Promise((resolve) => setImmediate(resolve));
+    for (let count = 0; count < 8; count++) port.deliver(part);
+    port.deliver(frameOf({}));
+    await ended;
+    expect([came.length, sent.length]).toEqual([24, 2]);
+    // What was taken last is told after the end.
+    client.credit(1, 8, 0);
+    await new Promise((resolve) => setImmediate(resolve));
+    expect(sent.length).toBe(3);
+  });
+
+  test("is malformed if more parts come than there is room for", async () => {
+    const { port } = await openParts({ take: () => {} });
+    for (let count = 0; count < 16; count++) port.deliver(part);
+    expect(() => port.deliver(part)).toThrow("it sends more parts than it has room for");
+  });
+
+  test("gets no credit for parts that did not come", async () => {
+    const { port } = await openParts({ take: () => {} });
+    port.deliver(part);
+    const credit = (meta: unknown) => port.post(frameOf({ kind: CREDIT, meta }));
+    for (const meta of [[2, 0], "all", undefined]) expect(() => credit(meta)).toThrow(MalformedMessage);
+    expect(() => credit([1, 0])).not.toThrow();
+  });
 });

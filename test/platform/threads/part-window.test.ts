@@ -59,4 +59,16 @@ describe("a window of parts", () => {
     large.credit.came(2_000_000);
     expect(() => large.credit.came(0)).toThrow(MalformedMessage);
   });
+
+  test.each([undefined, [1], ["1", 0], [-1, 0], [Number.NaN, 0], [3, 0]])(
+    "takes nothing back for %j where two parts were sent",
+    async (credit) => {
+      const { window, send } = connect();
+      await send(5);
+      await send(5);
+      expect(() => window.credit(credit)).toThrow(MalformedMessage);
+      window.credit([2, 1_000_000]);
+      expect(await isSettled(send(1024 * 1024 - 1))).toBe(true);
+    },
+  );
 });

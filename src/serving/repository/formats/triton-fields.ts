@@ -86,7 +86,7 @@ const STEP_FIELDS = {
 /** The keys of `ensemble_scheduling`. */
 const ENSEMBLE_FIELDS = {
   step: { type: "group", fields: STEP_FIELDS, repeated: true },
-  max_inflight_requests: { type: "any", unused: "max-queue bounds the requests of each model" },
+  max_inflight_requests: { type: "any", unused: "each part goes through all steps before the next one" },
 } as const satisfies FieldTable;
 
 /**

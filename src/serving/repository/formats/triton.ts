@@ -92,7 +92,7 @@ function driverOf({ platform, backend }: Fields): string | undefined {
 }
 
 function refusalOf(fields: Fields, driver: string | undefined, folder: string): string | undefined {
-  const { platform, backend = platform, sequence_batching, model_transaction_policy } = fields;
+  const { platform, backend = platform, sequence_batching } = fields;
   if (backend !== undefined && driver === undefined) {
     if (backend === "python")
       return `${folder} has the backend python, which is not served; write its model.py as hooks, or as a class for the python driver`;
@@ -103,7 +103,6 @@ function refusalOf(fields: Fields, driver: string | undefined, folder: string): 
   if (misnamed !== undefined) return misnamed;
   if (sequence_batching !== undefined)
     return `${folder} batches sequences of requests, which is not done here; remove sequence_batching from its config.pbtxt to run each request by itself`;
-  if (model_transaction_policy?.decoupled) return `${folder} is decoupled: it answers a request more or less than once`;
   return undefined;
 }
 
@@ -112,9 +111,14 @@ function namedOtherwise({ name }: Fields, folder: string): string | undefined {
   return `its config.pbtxt is of a model called ${name}, its folder is called ${folder}; expected the same name`;
 }
 
-function configuredBy({ max_batch_size: rows = 0, parameters = new Map() }: Fields): ConfiguredFacts {
+function configuredBy(fields: Fields): ConfiguredFacts {
+  const { max_batch_size: rows = 0, parameters = new Map(), model_transaction_policy: policy } = fields;
   const texts = [...parameters].map(([key, { string_value: value }]) => [key, textOf(value)] as const);
-  return { ...(rows > 0 && { maxRequestRows: rows }), ...(texts.length > 0 && { parameters: new Map(texts) }) };
+  return {
+    ...(rows > 0 && { maxRequestRows: rows }),
+    ...(texts.length > 0 && { parameters: new Map(texts) }),
+    ...(policy?.decoupled !== undefined && { decoupled: policy.decoupled }),
+  };
 }
 
 /** Triton refuses a request of more rows, if it batches requests and if it does not. */

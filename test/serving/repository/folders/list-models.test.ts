@@ -191,10 +191,6 @@ describe("Triton's config.pbtxt", () => {
       'backend: "onnxruntime" sequence_batching { }',
       "m batches sequences of requests, which is not done here; remove sequence_batching",
     ],
-    [
-      'backend: "onnxruntime" model_transaction_policy { decoupled: true }',
-      "m is decoupled: it answers a request more or less than once.",
-    ],
     ["max_batch_size: -2", '/m/config.pbtxt:1:17: "max_batch_size" is "-2"; expected an integer of 0 or more.'],
     ['input { name: "x" dims: 1 }', '/m/config.pbtxt:1:7: "input" lacks the key "data_type"'],
     ["inputs { }", '/m/config.pbtxt:1:1: The config.pbtxt has no key "inputs". Did you mean "input"?'],
