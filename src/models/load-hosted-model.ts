@@ -70,8 +70,8 @@ async function openModel(
   const loaded = await load(source, log);
   if (source.foreignName !== undefined) assertModel(loaded, source.driver.name);
   try {
-    if (flexible || batching !== undefined) assertAnswersOnce(loaded, source.driver);
-    const model = flexible ? flexibleBatch(loaded as Model) : loaded;
+    if (batching !== undefined) answeringOnce(loaded, source.driver);
+    const model = flexible ? flexibleBatch(answeringOnce(loaded, source.driver)) : loaded;
     if (batching !== undefined) Object.values(model.signatures).forEach(assertBatchable);
     return model;
   } catch (reason) {
@@ -81,8 +81,8 @@ async function openModel(
 }
 
 /** The parts of one request would have to be told from those of others, and of other rows. */
-function assertAnswersOnce(model: Model | PartsModel, { name }: Driver): void {
-  if (model.predictStream === undefined) return;
+function answeringOnce(model: Model | PartsModel, { name }: Driver): Model {
+  if (model.predictStream === undefined) return model;
   throw failedPrecondition(
     `The ${name} model answers in parts, so that its requests cannot be put together or cut; leave out max_batch_size and flexible_batch_size.`,
   );

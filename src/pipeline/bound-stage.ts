@@ -22,6 +22,28 @@ export interface CallScope {
   readonly requestId: string | undefined;
   /** Number of the model's stage, from 1; absent = it is of none. */
   readonly stage?: number;
+  /** Knows the streams that are open; absent = they may stay open. */
+  readonly streams?: OpenStreams;
+}
+
+/** The streams of models that the hooks of a request have opened: some may not have read them to their ends. */
+export class OpenStreams {
+  #open: Set<() => void> | undefined;
+
+  /** Adds what ends a stream. */
+  add(leave: () => void): void {
+    this.#open ??= new Set();
+    this.#open.add(leave);
+  }
+
+  delete(leave: () => void): void {
+    this.#open?.delete(leave);
+  }
+
+  /** Ends all of them. */
+  leave(): void {
+    for (const leave of this.#open ?? []) leave();
+  }
 }
 
 /** A stage's model as seen by hooks, bound to one request: its calls end with the request. */
@@ -68,16 +90,19 @@ export class BoundStage implements StageHandle {
       yield await this.predict(inputs, options);
       return;
     }
+    const { call, streams } = this.#scope;
     const parts = new AwaitedParts();
     let leave = () => {};
-    const run = withOwnSignal(this.#scope.call.signal, (signal) => {
+    const run = withOwnSignal(call.signal, (signal) => {
       leave = () => signal.abort(new ServingError("cancelled", `A hook has left the parts of ${this.#place}.`));
       return this.#predict(inputs, options, { parts, signal });
     });
+    streams?.add(leave);
     try {
       yield* parts.read(run);
     } finally {
       leave();
+      streams?.delete(leave);
     }
   }
 

@@ -9,7 +9,7 @@ import { LARGE_MESSAGE_BYTES } from "../platform/codec-host/large-message.ts";
 import type { Values } from "../tensor/plain-value.ts";
 import { type Signature, type TensorSpec, takesImages } from "../tensor/signature/signature.ts";
 import type { Tensors } from "../tensor/tensor.ts";
-import { BoundModels, BoundStage, type FindModel } from "./bound-stage.ts";
+import { BoundModels, BoundStage, type FindModel, OpenStreams } from "./bound-stage.ts";
 import { createContext, RequestLogger } from "./context.ts";
 import { hookFacts, isDecoupled } from "./hook-places.ts";
 import { type InferRequest, type InferResponse, type ServedVersion, toAnswer } from "./infer-request.ts";
@@ -78,14 +78,14 @@ export class Pipeline {
   async #run(request: InferRequest, isInParts: boolean): Promise<InferResponse> {
     const { models, hooks, served } = this.#parts;
     const { inputs: payload, raw } = request;
-    if (raw !== undefined) return runRaw(raw, request, { ...this.#parts, open: () => this.#context(request) });
+    if (raw !== undefined) return runRaw(raw, request, { ...this.#parts, open: () => this.#open(request).ctx });
     if (this.#parted !== undefined && isInParts) return this.#runParts(request, this.#parted);
     const stages = this.#stages;
     if (hooks === undefined && payload.kind === "json")
       return runJson(request, payload.json, { models, stages, served });
     const received = payload.kind === "json" ? await openJson(payload, request.call.signal) : openPayload(payload);
     if (hooks === undefined) return this.#seal(await stages.run(received, request), request, undefined);
-    const ctx = this.#context(request);
+    const { ctx, streams } = this.#open(request);
     const inputs = this.#checkDeclared(received, request);
     const { process, begin, release } = hooks;
     try {
@@ -96,6 +96,7 @@ export class Pipeline {
           : stages.runProcess(process, inputs, { request, ctx });
       return this.#seal(await last, request, ctx);
     } finally {
+      streams.leave();
       release?.(ctx);
     }
   }
@@ -110,15 +111,19 @@ export class Pipeline {
       return parted.run(request, () => ({ inputs, ctx: undefined }));
     }
     const inputs = this.#checkDeclared(isJson ? await openJson(payload, call.signal) : openPayload(payload), request);
-    let ctx: HookContext | undefined;
+    let end = () => {};
     try {
       return await parted.run(request, (own) => {
-        ctx = this.#context(own);
+        const { ctx, streams } = this.#open(own);
+        end = () => {
+          streams.leave();
+          hooks.release?.(ctx);
+        };
         hooks.begin?.(ctx, isJson);
         return { inputs, ctx };
       });
     } finally {
-      if (ctx !== undefined) hooks.release?.(ctx);
+      end();
     }
   }
 
@@ -165,13 +170,15 @@ export class Pipeline {
     });
   }
 
-  #context(request: InferRequest): HookContext {
+  #open(request: InferRequest): { readonly ctx: HookContext; readonly streams: OpenStreams } {
     const { models, globalCtx, remote, findOther, log, served } = this.#parts;
     const { call, signature } = request;
     const requestId = this.#stages.tracedId(request);
-    return createContext({
+    const streams = new OpenStreams();
+    const scope = { call, requestId, streams };
+    const ctx = createContext({
       drivers: models.map(
-        (model, index) => new BoundStage(model, { call, requestId, stage: index + 1 }, this.#stages.placeOf(index)),
+        (model, index) => new BoundStage(model, { ...scope, stage: index + 1 }, this.#stages.placeOf(index)),
       ),
       globalCtx,
       request: {
@@ -180,9 +187,10 @@ export class Pipeline {
       },
       call,
       log: new RequestLogger(log, call.id, call.timeline),
-      models: new BoundModels(findOther, { call, requestId }),
+      models: new BoundModels(findOther, scope),
       remote: (address) => remoteHandle(remote, address, call),
     });
+    return { ctx, streams };
   }
 }
 

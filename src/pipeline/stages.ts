@@ -159,8 +159,8 @@ export class Stages {
   /** Runs all that is behind a model. */
   async #runBehind(index: number, after: Step, parted: PartedRequest): Promise<void> {
     const { request, ctx } = parted;
-    const hook = ctx && this.#parts.hooks?.postprocess[index];
-    if (!hook) return this.#runFrom(index + 1, after, parted);
+    const hook = this.#parts.hooks?.postprocess[index];
+    if (ctx === undefined || !hook) return this.#runFrom(index + 1, after, parted);
     if (!isGenerator(hook)) {
       const step = await this.#runSlot({ kind: "postprocess", index }, after, { request, ctx });
       return this.#runFrom(index + 1, step, parted);

@@ -271,7 +271,10 @@ function expectServingError(what: string): (reason: unknown) => void {
 
 /** Loads the subject's model as the model host does. */
 async function load({ driver, modelPath, options = {} }: Subject): Promise<Model> {
-  return driver.load(modelPath, parseOptions(driver.options, options), { log: createSilentLogger(), threads: 1 });
+  const host = { log: createSilentLogger(), threads: 1 };
+  const model = await driver.load(modelPath, parseOptions(driver.options, options), host);
+  if (model.predict === undefined) throw new Error("It only answers in parts; see stream-contract.ts.");
+  return model as Model;
 }
 
 async function withModel(subject: Subject, use: (model: Model) => Promise<unknown>): Promise<void> {

@@ -15,6 +15,6 @@ const model = await driver.load(modelPath, parseOptions(driver.options, options)
   threads: 1,
 });
 const call = { signature: DEFAULT_SIGNATURE, signal: new AbortController().signal };
-await model.predict(createTensors(Object.entries(inputs)), call);
+await model.predict?.(createTensors(Object.entries(inputs)), call);
 await model.close();
 process.stdout.write("closed");

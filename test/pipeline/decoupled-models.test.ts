@@ -176,6 +176,27 @@ describe.each([
     await servable.close();
   });
 
+  test("leave nothing behind if they do not read to the end", async () => {
+    const servable = await load(`
+      export async function process({ x, act }, ctx) {
+        const { streams } = ctx.drivers[0].args;
+        if (x.data[0] === 0) {
+          while ((await streams.open()) > 0) await new Promise((resolve) => setTimeout(resolve, 5));
+          return { open: Int32Array.of(await streams.open()) };
+        }
+        const parts = ctx.drivers[0].stream({ x, act })[Symbol.asyncIterator]();
+        const { value } = await parts.next();
+        return { ...value, open: Int32Array.of(await streams.open()) };
+      }`);
+    const ask = async (values: number[], act = "") => {
+      const { outputs } = await run(servable, { kind: "tensors", tensors: repeated(values, act) });
+      return plain((outputs as { tensors: Tensors }).tensors);
+    };
+    expect(await ask([7, 8], "wait")).toEqual({ y: [7], open: [1] });
+    expect(await ask([0])).toEqual({ open: [0] });
+    await servable.close();
+  });
+
   test("get its failure, and the parts of a model that answers once as one", async () => {
     const servable = await load(
       `
