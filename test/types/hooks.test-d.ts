@@ -118,6 +118,16 @@ defineHooks({
   ],
 });
 
+defineHooks({
+  async *process({ image }, { drivers: [detector] }) {
+    if (image === undefined || detector === undefined) return;
+    for await (const { boxes } of detector.stream({ image })) {
+      const shape: readonly number[] | undefined = boxes?.shape;
+      yield { count: shape?.[0] ?? 0 };
+    }
+  },
+});
+
 async function* yieldsNumber() {
   yield 3;
 }
