@@ -38,8 +38,9 @@ async function tryAll({ subject, from }: Task): Promise<void> {
   );
   const options = parseOptions(loaded.options, subject.options);
   const model = await loaded.load(subject.path, options as never, { log: createSilentLogger(), threads: 1 });
+  if (model.predict === undefined) throw new Error(`the ${driver.name} driver answers in parts`);
   try {
-    await tryEach(model, subject, from);
+    await tryEach(model as Model, subject, from);
   } finally {
     await model.close();
   }

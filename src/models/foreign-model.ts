@@ -20,7 +20,8 @@ export function assertModel(value: unknown, driver: string): asserts value is Mo
   const { predict, predictStream } = value;
   const isParted = predictStream !== undefined;
   for (const name of ["predict", "predictStream", "close"]) {
-    const isLeftOut = (name === "predict" && isParted && predict === undefined) || (name === "predictStream" && !isParted);
+    const isLeftOut =
+      (name === "predict" && isParted && predict === undefined) || (name === "predictStream" && !isParted);
     if (!isLeftOut && typeof value[name] !== "function")
       throw wrong(`an object whose ${name} is ${kindOf(value[name])}`);
   }

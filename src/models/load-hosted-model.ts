@@ -80,18 +80,19 @@ async function openModel(
   }
 }
 
+function answersOnce(model: Model | PartsModel): model is Model {
+  return model.predictStream === undefined;
+}
+
 /** The parts of one request would have to be told from those of others, and of other rows. */
 function answeringOnce(model: Model | PartsModel, { name }: Driver): Model {
-  if (model.predictStream === undefined) return model;
+  if (answersOnce(model)) return model;
   throw failedPrecondition(
     `The ${name} model answers in parts, so that its requests cannot be put together or cut; leave out max_batch_size and flexible_batch_size.`,
   );
 }
 
-async function load(
-  { driver, path, options, ...place }: LoadSource,
-  log: Logger,
-): Promise<Model | PartsModel> {
+async function load({ driver, path, options, ...place }: LoadSource, log: Logger): Promise<Model | PartsModel> {
   const parsed = parseOptions(driver.options, options);
   const { threads, copies, poolCalls, hookFolder, signal, reportStuck } = place;
   try {

@@ -147,7 +147,9 @@ class PartsRun {
     const ended = Promise.all([this.#asked, whileMarked(this.#runnable.mark, () => this.#iterator?.return?.())]);
     try {
       if (!(await settlesWithin(ended, LEAVE_MS)))
-        log.warn(`a run of the ${driver} model has not ended within ${LEAVE_MS} ms after its reader left; it takes a place`);
+        log.warn(
+          `a run of the ${driver} model has not ended within ${LEAVE_MS} ms after its reader left; it takes a place`,
+        );
       await ended;
     } catch (err) {
       log.warn(`a run of the ${driver} model failed after its reader had left: ${reasonText(err)}`, { err });

@@ -216,8 +216,7 @@ export class BoundModels implements OtherModels {
     const scope = this.#scope;
     return {
       predict: async (inputs, options) => {
-        const call = (model: ModelHandle) =>
-          new BoundStage(model, scope, `the model ${name}`).predict(inputs, options);
+        const call = (model: ModelHandle) => new BoundStage(model, scope, `the model ${name}`).predict(inputs, options);
         const model = await find(name);
         try {
           return await call(model);

@@ -29,10 +29,7 @@ export function hookFacts(hooks: HookSet): HookFacts {
  * Checks if a pipeline answers in parts: since its hooks do, or one of its models, which a `process` may call as it
  * likes.
  */
-export function isDecoupled(
-  hooks: HookFacts | undefined,
-  models: readonly Pick<ModelFacts, "decoupled">[],
-): boolean {
+export function isDecoupled(hooks: HookFacts | undefined, models: readonly Pick<ModelFacts, "decoupled">[]): boolean {
   if (hooks?.decoupled === true) return true;
   return hooks?.hookPlaces.includes("process") !== true && models.some(({ decoupled }) => decoupled === true);
 }

@@ -96,8 +96,7 @@ export class PartedAnswers {
       return endOfParts(served, request, count);
     }
     const { ctx } = parted;
-    if (hooks?.collect !== undefined && ctx !== undefined)
-      return this.#joined(hooks.collect, inputs, { request, ctx });
+    if (hooks?.collect !== undefined && ctx !== undefined) return this.#joined(hooks.collect, inputs, { request, ctx });
     const only = new OnlyPart(served);
     await this.#writeTo(only, inputs, parted);
     return only.answer;
@@ -154,7 +153,10 @@ export class PartedAnswers {
 
   #closed(): ServingError {
     const what = this.#parts.hooks === undefined ? "model was" : "hooks were";
-    return new ServingError("unavailable", `The ${what} closed while the answer was under way; send the request again.`);
+    return new ServingError(
+      "unavailable",
+      `The ${what} closed while the answer was under way; send the request again.`,
+    );
   }
 
   #track(ended: Promise<void>): void {

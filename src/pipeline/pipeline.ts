@@ -244,7 +244,9 @@ async function runJson(
   }
   const large = await openLargeJson(request, json, { models, stages });
   if (large === undefined)
-    return toAnswer(served, request, { outputs: toPayload(await codecs.run(echoJsonJob, [json], jobOptions(request, json))) });
+    return toAnswer(served, request, {
+      outputs: toPayload(await codecs.run(echoJsonJob, [json], jobOptions(request, json))),
+    });
   const { tensors, first } = large;
   const inner: InferRequest = { ...request, inputs: { kind: "tensors", tensors } };
   const step = await stages.run(tensors, inner, { first });
@@ -268,7 +270,7 @@ async function openLargeJson(
   return { tensors: await codecs.run(openJsonJob, [json, specs], jobOptions(request, json)), first };
 }
 
-function jobOptions({ call: { signal, memory } }: InferRequest, json: Uint8Array<ArrayBuffer>) {
+function jobOptions({ call: { signal, memory } }: InferRequest, json: Uint8Array) {
   const transfer = new Set([json.buffer]);
   return { transfer, signal, memory, scratchBytes: jsonScratchBytes(json), costBytes: json.length };
 }

@@ -52,10 +52,17 @@ async function start(placement: Placement, options: Partial<StartModelOptions> =
 async function run({ handle }: Pick<ModelHost, "handle">, inputs: Tensors, signal = new CancelSource()) {
   const parts: unknown[] = [];
   const write = async (tensors: Tensors) => {
-    parts.push(Object.entries(tensors).map(([name, { data }]) => `${name}=${data[0]}`).join());
+    parts.push(
+      Object.entries(tensors)
+        .map(([name, { data }]) => `${name}=${data[0]}`)
+        .join(),
+    );
   };
   const call = { signature: "serving_default", signal, parts: { write } };
-  const error = await handle.predict(inputs, call).then(() => undefined, (reason) => reason);
+  const error = await handle.predict(inputs, call).then(
+    () => undefined,
+    (reason) => reason,
+  );
   return { parts, error };
 }
 
@@ -87,7 +94,9 @@ describe.each(PLACES)("a model %s", (_, placement, options) => {
     expect(parts).toEqual(["y=1", "y=2"]);
     expect(error).toMatchObject({
       code: "internal",
-      message: expect.stringContaining("predictStream of the driver repeat, of the model m, yielded as part 3 undefined"),
+      message: expect.stringContaining(
+        "predictStream of the driver repeat, of the model m, yielded as part 3 undefined",
+      ),
     });
     await host.close();
   });
@@ -137,15 +146,19 @@ describe("a model whose thread or process ends in the middle of a stream", () =>
   test.each([
     ["thread", {}],
     ["process", { isolate: true }],
-  ])("fails after the parts that came, and streams again once its %s is replaced", async (_, options) => {
-    const { host } = await start("thread", options);
-    const { parts, error } = await run(host, repeated([1, 2, 3, 4], "exit"));
-    // Those of its last moment may be lost with it.
-    expect(["y=1", "y=2", "y=3"].slice(0, parts.length)).toEqual(parts);
-    expect(error).toMatchObject({ code: "unavailable", message: expect.stringMatching(/^The request was lost: /) });
-    await vi.waitFor(async () => expect(await run(host, repeated([5]))).toEqual({ parts: ["y=5"] }), 20_000);
-    await host.close();
-  }, 30_000);
+  ])(
+    "fails after the parts that came, and streams again once its %s is replaced",
+    async (_, options) => {
+      const { host } = await start("thread", options);
+      const { parts, error } = await run(host, repeated([1, 2, 3, 4], "exit"));
+      // Those of its last moment may be lost with it.
+      expect(["y=1", "y=2", "y=3"].slice(0, parts.length)).toEqual(parts);
+      expect(error).toMatchObject({ code: "unavailable", message: expect.stringMatching(/^The request was lost: /) });
+      await vi.waitFor(async () => expect(await run(host, repeated([5]))).toEqual({ parts: ["y=5"] }), 20_000);
+      await host.close();
+    },
+    30_000,
+  );
 });
 
 describe("parts from a thread", () => {

@@ -92,7 +92,10 @@ describe("a model that answers in parts, without hooks", () => {
     const { servable } = await loadPipeline({ stages: stages(repeatDriver()) });
     const { parts, end } = await partsOf(servable, repeated([1, 2, 3, 4], "throw"));
     expect(parts).toEqual([{ y: [1] }, { y: [2] }, { y: [3] }]);
-    expect(end).toMatchObject({ code: "internal", message: expect.stringContaining("The repeat model failed: broken") });
+    expect(end).toMatchObject({
+      code: "internal",
+      message: expect.stringContaining("The repeat model failed: broken"),
+    });
     await servable.close();
   });
 
@@ -208,7 +211,10 @@ describe.each([
     );
     const { parts, end } = await partsOf(servable, repeated([1, 2, 3, 4], "throw"));
     expect(parts).toEqual([{ x: [1, 2, 3, 4] }, { y: [1] }, { y: [2] }, { y: [3] }]);
-    expect(end).toMatchObject({ code: "internal", message: expect.stringContaining("The repeat model failed: broken") });
+    expect(end).toMatchObject({
+      code: "internal",
+      message: expect.stringContaining("The repeat model failed: broken"),
+    });
     await servable.close();
   });
 

@@ -1,5 +1,5 @@
 import { ServingError } from "../../errors.ts";
-import { CancelSource, type CancelSignal, unlessAborted } from "../async/cancel-source.ts";
+import { type CancelSignal, CancelSource, unlessAborted } from "../async/cancel-source.ts";
 import type { MemoryShare } from "../limits/memory/memory-share.ts";
 import { MalformedMessage } from "./host-port.ts";
 import { PartCredit } from "./part-window.ts";

@@ -21,7 +21,7 @@ export async function loadModel(
 ): Promise<Model> {
   const { driver } = await findDriver(name);
   const all = { import_path: IMPORT_PATH, ...options };
-  const model = await driver.load(path, parseOptions(driver.options, all), { log, threads: 1 });
+  const model = (await driver.load(path, parseOptions(driver.options, all), { log, threads: 1 })) as Model;
   onTestFinished(() => model.close());
   return model;
 }

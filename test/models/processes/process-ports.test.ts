@@ -7,7 +7,14 @@ import { PREDICT, PREDICT_PARTS, STATISTICS } from "../../../src/models/threads/
 import type { Frame, WireRecord } from "../../../src/platform/threads/frame.ts";
 import { FrameWriter } from "../../../src/platform/threads/frame-writer.ts";
 import { MalformedMessage } from "../../../src/platform/threads/host-port.ts";
-import { CREDIT, FAILURE, PART, type PartReceiver, RESPONSE, RpcClient } from "../../../src/platform/threads/rpc-client.ts";
+import {
+  CREDIT,
+  FAILURE,
+  PART,
+  type PartReceiver,
+  RESPONSE,
+  RpcClient,
+} from "../../../src/platform/threads/rpc-client.ts";
 import { createTensor } from "../../../src/tensor/tensor.ts";
 
 function frameOf(record: Partial<WireRecord>): Frame {

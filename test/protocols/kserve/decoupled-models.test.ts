@@ -5,6 +5,7 @@ import { createSilentLogger } from "../../../src/observability/logger.ts";
 import { RepositorySource } from "../../../src/server/repository-source.ts";
 import { openServer } from "../../../src/server/server.ts";
 import { withDefaults } from "../../../src/server/server-options.ts";
+import type { Plain } from "../../grpc/oracle.ts";
 import { connectKserve, streamKserve } from "../../helpers/kserve-grpc.ts";
 import { repeatDriver } from "../../helpers/repeat-driver.ts";
 import { startServer } from "../../helpers/start-server.ts";
@@ -38,7 +39,7 @@ describe("a model whose driver answers in parts", () => {
     const grpcInput = { name: "x", datatype: "INT32", shape: [2], contents: { int_contents: [3, 4] } };
     const request = { model_name: "m", id: "a", inputs: [grpcInput] };
     const streamed = await streamKserve(grpcAddress, [request], new Metadata());
-    const raw = streamed.map(({ infer_response: answer }) => (answer as never)["raw_output_contents"][0] as Buffer);
+    const raw = streamed.flatMap(({ infer_response: answer }) => (answer as Plain).raw_output_contents as Buffer[]);
     expect(raw.map((bytes) => bytes.readInt32LE())).toEqual([3, 4]);
     await expect(connectKserve(grpcAddress)("ModelInfer", request)).rejects.toMatchObject({
       code: status.UNIMPLEMENTED,
@@ -49,7 +50,8 @@ describe("a model whose driver answers in parts", () => {
 
 const half = readFileSync("test/fixtures/models/half-plus-two.onnx");
 /** Gives each element of y as a part of its own. */
-const SPLIT = "export function* postprocess({ y }) { for (const value of y.data) yield { y: Float32Array.of(value) }; }";
+const SPLIT =
+  "export function* postprocess({ y }) { for (const value of y.data) yield { y: Float32Array.of(value) }; }";
 const COUPLED = "export const postprocess = (outputs) => outputs;";
 const policy = (decoupled: boolean) =>
   `backend: "onnxruntime" model_transaction_policy { decoupled: ${String(decoupled)} }`;
