@@ -50,7 +50,7 @@ export interface ModelCall {
    * True if the caller has no further use for the inputs, so that large ones may be transferred instead of copied.
    */
   readonly transfer?: boolean | undefined;
-  /** Takes the parts of the answer, for a model that is {@link ModelFacts.decoupled} only; absent = one answer is wanted. */
+  /** Takes the parts of the answer of a model that is {@link ModelFacts.decoupled}; absent = one answer is wanted. */
   readonly parts?: ModelParts | undefined;
   /** Counts parts that are not taken yet; absent = they are not counted. */
   readonly memory?: Pick<MemoryShare, "grow" | "shrink"> | undefined;

@@ -18,7 +18,7 @@ export interface StreamSubject {
   readonly driver: () => string;
   readonly modelPath?: string;
   readonly options?: RawOptions;
-  /** How its model runs. Default: as the driver says. */
+  /** Thread, process or copies of its model. Default: as the driver says. */
   readonly place?: Partial<StartModelOptions>;
   /** Inputs with one part, and with several. */
   readonly one: StreamSample;

@@ -7,7 +7,7 @@ import type { ModelHost } from "../../src/models/model-host.ts";
 import type { StartModelOptions } from "../../src/models/model-to-load.ts";
 import { startModel } from "../../src/models/start-model.ts";
 import { createModelClient } from "../../src/models/threads/model-client.ts";
-import { createSilentLogger } from "../../src/observability/logger.ts";
+import { createSilentLogger, type Logger } from "../../src/observability/logger.ts";
 import { CancelSource } from "../../src/platform/async/cancel-source.ts";
 import { toHostPort } from "../../src/platform/threads/host-port.ts";
 import { createTensor, type Tensors } from "../../src/tensor/tensor.ts";
@@ -40,7 +40,8 @@ interface Started {
 async function start(placement: Placement, options: Partial<StartModelOptions> = {}, raw = {}): Promise<Started> {
   const found = await findDriver(repeatDriver(placement));
   const warnings: string[] = [];
-  const log = { ...createSilentLogger(), warn: (message: string) => void warnings.push(message) };
+  const own = { level: "warn", warn: (message: string) => void warnings.push(message) } as const;
+  const log: Logger = { ...createSilentLogger(), ...own, child: () => log };
   const settings = { instances: 1, modelStallMs: 0, log, ...options };
   const host = await startModel({ found, path: "", name: "m", options: raw }, settings);
   onTestFinished(() => found.dispose());
@@ -49,7 +50,12 @@ async function start(placement: Placement, options: Partial<StartModelOptions> =
 }
 
 /** Parts that were taken until the run ended, and its error. */
-async function run({ handle }: Pick<ModelHost, "handle">, inputs: Tensors, signal = new CancelSource()) {
+async function run(
+  { handle }: Pick<ModelHost, "handle">,
+  inputs: Tensors,
+  signal = new CancelSource(),
+  onPart: () => void = () => {},
+) {
   const parts: unknown[] = [];
   const write = async (tensors: Tensors) => {
     parts.push(
@@ -57,6 +63,7 @@ async function run({ handle }: Pick<ModelHost, "handle">, inputs: Tensors, signa
         .map(([name, { data }]) => `${name}=${data[0]}`)
         .join(),
     );
+    onPart();
   };
   const call = { signature: "serving_default", signal, parts: { write } };
   const error = await handle.predict(inputs, call).then(
@@ -117,10 +124,9 @@ describe.each(PLACES)("a model %s", (_, placement, options) => {
   test("has its runs wait for a place, and gives the place of one that was left to the next", async () => {
     const { host } = await start(placement, options, { places: "1" });
     const signal = new CancelSource();
-    const holding = run(host, repeated([1], "wait"), signal);
+    const leave = () => signal.abort(new ServingError("cancelled", "left"));
+    const holding = run(host, repeated([1], "wait"), signal, leave);
     const waiting = run(host, repeated([2]));
-    await new Promise(setImmediate);
-    signal.abort(new ServingError("cancelled", "left"));
     expect((await holding).error).toMatchObject({ message: "left" });
     expect(await waiting).toEqual({ parts: ["y=2"] });
     await host.close();
@@ -131,9 +137,9 @@ describe("a run that never ends", () => {
   test("is cancelled for its reader at once, is reported, and keeps its place", async () => {
     const { host, warnings } = await start("thread", {}, { places: "2" });
     const signal = new CancelSource();
-    const stuck = run(host, repeated([1], "stuck"), signal);
-    signal.abort(new ServingError("cancelled", "left"));
-    expect((await stuck).error).toMatchObject({ message: "left" });
+    const leave = () => signal.abort(new ServingError("cancelled", "left"));
+    const { error } = await run(host, repeated([1], "stuck"), signal, leave);
+    expect(error).toMatchObject({ message: "left" });
     expect(await run(host, repeated([2]))).toEqual({ parts: ["y=2"] });
     await vi.waitFor(() => expect(warnings).toEqual([expect.stringContaining("has not ended within 2000 ms")]), 8000);
     await run(host, repeated([1, 2, 3, 4], "exit"));

@@ -149,7 +149,7 @@ describe.each([
         x.data[0] === 0 ? { "ml-serving-ignore": true, y: Int32Array.of(99) } : { x, act };
       export function* postprocess({ y }) {
         yield { y };
-        yield { y: Int32Array.of(-y.data[0]) };
+        yield { y: Int32Array.of(-(y.data ?? y)[0]) };
       }`);
     expect((await partsOf(servable, repeated([1, 2]))).parts.map(({ y }) => y)).toEqual([[1], [-1], [2], [-2]]);
     expect((await partsOf(servable, repeated([0]))).parts.map(({ y }) => y)).toEqual([[99], [-99]]);

@@ -11,7 +11,7 @@ export const CALL = FIRST_REQUEST + 1;
 /** Asks what the model's runs took; the answer's meta is a RunStatistics. */
 export const STATISTICS = FIRST_REQUEST + 2;
 
-/** {@link PREDICT} of a call whose answer is taken in parts: records of PART come before the last one, which is empty. */
+/** {@link PREDICT} of a call that takes its answer in parts: records of PART come before the last, empty one. */
 export const PREDICT_PARTS = FIRST_REQUEST + 3;
 
 /**

@@ -3,7 +3,7 @@ import { MalformedMessage } from "./host-port.ts";
 /** Parts of one answer, and bytes of them, that may be sent ahead of what the other side has taken. */
 const WINDOW = { parts: 16, bytes: 1024 * 1024 } as const;
 
-/** The parts of an answer that are on their way, as both sides and whoever is between them count them. */
+/** The parts of an answer that are on their way, as both sides, and those between them, count them. */
 export class PartsAhead {
   #parts = 0;
   #bytes = 0;
@@ -25,7 +25,7 @@ export class PartsAhead {
     this.sent(bytes);
   }
 
-  /** Takes back parts that were taken, by the meta of a message; throws {@link MalformedMessage} if they were not sent. */
+  /** Takes back parts that were taken, by the meta of a message; throws {@link MalformedMessage} for more than came. */
   took(meta: unknown): void {
     // By index: in a thread of users' code, lists may no longer be iterable.
     const credit = meta as Credit | undefined;

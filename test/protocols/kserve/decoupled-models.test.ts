@@ -76,7 +76,7 @@ describe("the transaction policy of a config.pbtxt", () => {
       "once/config.pbtxt": policy(true),
       "once/1/model.onnx": half,
       "split/config.pbtxt": policy(true),
-      "split/hooks.mjs": SPLIT,
+      "split/1/hooks.mjs": SPLIT,
       "split/1/model.onnx": half,
     });
     expect([await isDecoupled("once"), await isDecoupled("split")]).toEqual([true, true]);
@@ -91,13 +91,13 @@ describe("the transaction policy of a config.pbtxt", () => {
   it("is left to the model where it says nothing, and refuses parts where it says that there are none", async () => {
     const { isDecoupled, problem } = await serve({
       "split/config.pbtxt": 'backend: "onnxruntime"',
-      "split/hooks.mjs": SPLIT,
+      "split/1/hooks.mjs": SPLIT,
       "split/1/model.onnx": half,
       "never/config.pbtxt": policy(false),
-      "never/hooks.mjs": SPLIT,
+      "never/1/hooks.mjs": SPLIT,
       "never/1/model.onnx": half,
       "coupled/config.pbtxt": policy(false),
-      "coupled/hooks.mjs": COUPLED,
+      "coupled/1/hooks.mjs": COUPLED,
       "coupled/1/model.onnx": half,
     });
     expect([await isDecoupled("split"), await isDecoupled("coupled")]).toEqual([true, false]);
@@ -117,7 +117,7 @@ describe("an ensemble with a model that answers in parts", () => {
       "e/config.pbtxt": `platform: "ensemble" ${tensor("input", "x")} ${tensor("output", "z")} ensemble_scheduling { ${steps.join(" ")} }`,
       "e/1/.keep": "",
       "split/config.pbtxt": policy(true),
-      "split/hooks.mjs": SPLIT,
+      "split/1/hooks.mjs": SPLIT,
       "split/1/model.onnx": half,
       "half/1/model.onnx": half,
     });
