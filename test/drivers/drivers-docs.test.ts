@@ -10,6 +10,7 @@ import { HOST_OPTIONS } from "../../src/models/host-options.ts";
 import { PYTHON_FRAMEWORKS } from "../../src/storage/runtimes/python-frameworks.ts";
 import { createTensor } from "../../src/tensor/tensor.ts";
 import { describeDriver } from "./driver-contract.ts";
+import { describeStreams } from "./stream-contract.ts";
 
 describe("docs/drivers.md", () => {
   it.each(DRIVER_NAMES)(
@@ -64,8 +65,10 @@ function toValues(spec: OptionSpec): string {
 
 const folder = mkdtempSync(join(tmpdir(), "kserving-docs-"));
 afterAll(() => rmSync(folder, { recursive: true, force: true }));
-const example = readPage("drivers/own-drivers.md").match(/```ts\n([\s\S]*?)```/)?.[1] as string;
-writeFileSync(join(folder, "linear.ts"), example);
+const examples = readPage("drivers/own-drivers.md").matchAll(/```ts\n([\s\S]*?)```/g);
+const [linear = "", count = ""] = [...examples].map(([, code]) => code);
+writeFileSync(join(folder, "linear.ts"), linear);
+writeFileSync(join(folder, "count.ts"), count);
 writeFileSync(join(folder, "package.json"), '{ "type": "module" }');
 writeFileSync(join(folder, "double.linear.json"), JSON.stringify({ weight: 2, bias: 1 }));
 
@@ -93,4 +96,19 @@ await describeDriver({
     { inputs: { x: list(0.26) }, expected: { y: list(1.5) } },
   ],
   exempt: [{ case: "refuses a request that was cancelled before it began", reason: "is done at once" }],
+});
+
+const integer = (value: number) => createTensor("int32", [1], Int32Array.of(value));
+const countTo = (last: number) => ({
+  inputs: { x: integer(last) },
+  parts: Array.from({ length: last }, (_, index) => ({ y: integer(index + 1) })),
+});
+
+describeStreams("the model that counts in docs/drivers/own-drivers.md", {
+  driver: () => join(folder, "count.ts"),
+  options: { ms: "1" },
+  one: countTo(1),
+  several: countTo(5),
+  none: { x: integer(0) },
+  endless: { x: integer(2 ** 31 - 1) },
 });
