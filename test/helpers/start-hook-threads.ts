@@ -22,6 +22,9 @@ export interface HookThreadsOptions {
   readonly hookMemoryMb?: number;
   readonly log?: Logger;
   readonly signal?: AbortSignal;
+  /** Name of the hook file. Default `hooks.ts`. */
+  readonly name?: string;
+  readonly options?: Readonly<Record<string, string>>;
 }
 
 /** Starts hook threads with the given hook file; ends them when the test ends. */
@@ -35,11 +38,11 @@ export async function startReloadable(
   options: HookThreadsOptions = {},
 ): Promise<{ servable: Servable; file: string }> {
   const { stages = [{ driver: "null" }], workers = 1, hookTimeoutMs = 0, hookStallMs = 0 } = options;
-  const { hookMemoryMb = 256, log = createLogger({ level: "silent" }), signal } = options;
-  const file = join(tempFolder({ "hooks.ts": source }), "hooks.ts");
+  const { hookMemoryMb = 256, log = createLogger({ level: "silent" }), signal, name = "hooks.ts" } = options;
+  const file = join(tempFolder({ [name]: source }), name);
   const { hooks: thread } = sliceSettings({ hookTimeoutMs, hookStallMs, hookMemoryMb });
   const { servable } = await loadServable(
-    { name: "default", version: 1n, stages, hooks: file, options: {} },
+    { name: "default", version: 1n, stages, hooks: file, options: options.options ?? {} },
     { ...loadOptions(log), workers, thread, ...(signal && { signal }) },
   );
   onTestFinished(() => servable.close());

@@ -2,14 +2,18 @@
 
 import inspect
 
+from ..parts import kind_of
+
 
 class Caller:
     """Calls a hook as `hook(inputs, ctx, **kwargs)`, less what it does not take; `ctx` may have any name.
 
     One that takes `*args` alone, as decorators do, gets the inputs; with `**kwargs` next to it also ctx, by its name.
+    `parts` says if it answers in parts, as kind_of does.
     """
 
     def __init__(self, function):
+        self.parts = kind_of(function)
         self._function = function
         self._positional, self._named, self._takes_all = _parameters(function)
 

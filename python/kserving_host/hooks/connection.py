@@ -17,6 +17,8 @@ class Connection:
 
     def __init__(self, frames, own_slots):
         self.questions = queue.SimpleQueue()
+        # Takes each question in the thread that reads.
+        self.take = self.questions.put
         self._frames = frames
         self._lock = threading.Lock()
         self._free = list(own_slots)
@@ -33,7 +35,7 @@ class Connection:
                 if waiter is not None:
                     waiter.put(frame)
                 elif not frame.id & OWN_BIT:
-                    self.questions.put(frame)
+                    self.take(frame)
         except (Closed, OSError):
             self.questions.put(None)
         except BaseException:

@@ -6,6 +6,7 @@ import time
 
 from ..errors import one_line
 from .failures import Aborted
+from .models import each_part, with_values
 
 # grpc.StatusCode by number, for codes given as an enum, a number or a name.
 CODES = (
@@ -18,6 +19,9 @@ Metadatum = collections.namedtuple("Metadatum", "key value")
 
 class Context:
     """`drivers`, `driver` and `global_ctx` are attributes like the hooks' own; `metadata` and `request` are asked for when they are used."""
+
+    # Number of the part that is under way, from 1; None until a hook has yielded one.
+    part = None
 
     def __init__(self, request, global_ctx):
         self._kserving = request
@@ -187,24 +191,27 @@ class Models:
         self._request = request
 
     def get(self, name):
-        return Other(self._request, {"call": "model", "name": name})
+        return OtherModel(self._request, {"call": "model", "name": name})
 
 
 class Other:
-    """A model that is not one of this pipeline's."""
+    """A model of another server."""
 
     def __init__(self, request, header):
         self._request = request
         self._header = header
 
     def predict(self, inputs, **options):
-        from .values import pack_values
+        return self._request.ask(*with_values({**self._header, "options": options}, inputs, {}))[1]
 
-        result, tensors = pack_values(inputs, {})
-        header = {**self._header, "options": options}
-        if result is not None:
-            header["values"] = result
-        return self._request.ask(header, tensors)[1]
+
+class OtherModel(Other):
+    """A model of this server that is not one of this pipeline's."""
+
+    def stream(self, inputs, **options):
+        """The parts of its answer, arrays by name each."""
+        header = {**self._header, "options": options, "parts": True}
+        return each_part(self._request.ask, *with_values(header, inputs, {}))
 
 
 def _code_name(code):

@@ -1,8 +1,9 @@
 """The request whose hook runs in this thread, and the process's way to the server: for modules that hooks import."""
 
-import threading
+import contextvars
 
-_local = threading.local()
+# Of each thread, and of each task of an event loop.
+_context = contextvars.ContextVar("ctx", default=None)
 _process = {"ask": None}
 
 
@@ -12,13 +13,13 @@ def set_server(ask):
 
 
 def set_context(ctx):
-    """The context of the hook that this thread runs next; None after it."""
-    _local.ctx = ctx
+    """The context of the hook that this thread, or task, runs next; None after it."""
+    _context.set(ctx)
 
 
 def current_context():
     """ctx of the hook that this thread runs."""
-    ctx = getattr(_local, "ctx", None)
+    ctx = _context.get()
     if ctx is None:
         raise RuntimeError("this works in a hook alone, in the thread that runs it")
     return ctx
@@ -34,5 +35,5 @@ def load_model(driver, path, options):
 
 def request_number():
     """Number of the request whose hook this thread runs; 0 = none."""
-    ctx = getattr(_local, "ctx", None)
+    ctx = _context.get()
     return 0 if ctx is None else ctx._kserving.number

@@ -8,12 +8,14 @@ import types
 import numpy as np
 
 from ..errors import HostError, one_line, refused
+from ..parts import kind_of
 from . import current, failures, printed_log
 from .calling import Caller, call_init
 from .context import Context, Request
 from .inference import FILES, call_handler, find_handlers
 from .models import create_drivers
 from .requirements import install_requirements
+from .streams import Streams
 from .toolkit import ServedModel, Toolkit
 from .values import pack_values, values_of
 
@@ -27,6 +29,7 @@ class HookFile:
         self.name = message["file"]
         self.path = os.path.abspath(self.name)
         self.ask = None
+        self.streams = Streams()
         self._source = message["source"]
         self._stages = message["stages"]
         self._import_paths = message["importPaths"]
@@ -39,11 +42,16 @@ class HookFile:
         self._global_ctx = None
 
     def answer(self, question):
-        """Header and tensors of the answer; None for what is not answered."""
+        """Header and tensors of the answer; None for what is not answered, or is by `streams`."""
         message = question.message
         operation = message["op"]
         if operation == "hook":
             return self._run(question)
+        if operation == "open":
+            hook = self._hooks[message["hook"], message["stage"]]
+            return self.streams.open(question, hook, values_of(message, question.tensors), self._context(question.context))
+        if operation in ("next", "leave"):
+            return getattr(self.streams, operation)(question)
         if operation == "handler":
             return self._run_handler(message, question.tensors)
         if operation == "drop":
@@ -53,6 +61,7 @@ class HookFile:
 
     def close(self):
         """Lets the file's close_hook run."""
+        self.streams.close()
         close = getattr(self._module, "close_hook", None)
         if callable(close):
             close(self._global_ctx)
@@ -61,6 +70,8 @@ class HookFile:
         message = question.message
         kind, stage = message["hook"], message["stage"]
         ctx = self._context(question.context)
+        if "part" in message:
+            ctx.part = message["part"]
         values = values_of(message, question.tensors)
         driver = ctx._kserving.drivers[stage]
         current.set_context(ctx)
@@ -83,7 +94,7 @@ class HookFile:
         return {**header, **ctx._kserving.additions()}, tensors
 
     def _run_handler(self, message, tensors):
-        name = message["handler"]
+        name = message["hook"]
         try:
             body, content_type = call_handler(name, self._handlers[name], message["facts"], tensors["body"].tobytes())
         except BaseException as error:
@@ -117,14 +128,15 @@ class HookFile:
             pass
         elif callable(process):
             # The drivers of the original looked for it first; the others are then functions of the file's own.
-            self._hooks["process", 0] = Caller(process)
+            self._take("process", 0, process)
         else:
             for kind in SLOTS:
                 self._take_slots(kind, members[kind])
             if not self._hooks and not callable(members["init_hook"]):
                 raise refused(f"{self.name} has no hooks; expected at least one of preprocess, postprocess, process, init_hook.")
+        self._take_collect()
         return {
-            "hooks": [{"hook": kind, "stage": stage} for kind, stage in self._hooks],
+            "hooks": [{"hook": kind, "stage": stage, "parts": hook.parts} for (kind, stage), hook in self._hooks.items()],
             "handlers": list(self._handlers),
             "sources": self._sources(),
             "python": sys.executable,
@@ -183,7 +195,25 @@ class HookFile:
             if function is not None and not callable(function):
                 raise refused(f"{self.name}: {kind}[{stage}] is a {type(function).__name__}; expected a function or None.")
             if function is not None:
-                self._hooks[kind, stage] = Caller(function)
+                self._take(kind, stage, function)
+
+    def _take(self, kind, stage, function):
+        if kind == "preprocess" and kind_of(function):
+            place = kind if self._stages == 1 else f"{kind}[{stage}]"
+            raise refused(f"{self.name}: {place} is a generator; expected a function that returns. To answer in parts, yield in postprocess or process.")
+        self._hooks[kind, stage] = Caller(function)
+
+    def _take_collect(self):
+        """What joins the parts to one answer: those of hooks, or of models. A file without parts may have something else of that name."""
+        collect = getattr(self._module, "collect", None)
+        has_parts = any(hook.parts for hook in self._hooks.values())
+        is_function = callable(collect) and not kind_of(collect)
+        if collect is None or not has_parts and (not is_function or not self._hooks or ("process", 0) in self._hooks):
+            return
+        if not is_function:
+            what = "a generator" if callable(collect) else f"a {type(collect).__name__}"
+            raise refused(f"{self.name}: collect is {what}; expected a function of the list of parts that returns one answer.")
+        self._hooks["collect", 0] = Caller(collect)
 
     def _sources(self):
         """The file, and what it has imported from its own folder."""

@@ -16,8 +16,8 @@ from .file import HookFile
 def serve(frames, first):
     """Answers until the server closes its end, beginning with the question that names the hook file."""
     connection = Connection(frames, first.message["ownSlots"])
-    threading.Thread(target=connection.read, daemon=True).start()
     loop = Loop(connection, HookFile(first.message))
+    threading.Thread(target=connection.read, daemon=True).start()
     loop.run(first)
     loop.close()
     end_process()
@@ -33,6 +33,8 @@ class Loop:
         self._idle = 0
         self._runners = set()
         hooks.ask = self.ask
+        hooks.streams.reply = self._reply
+        connection.take = self._take
 
     def run(self, question=None):
         """Answers questions until there are no more."""
@@ -43,8 +45,15 @@ class Loop:
             if question is None:
                 self._connection.questions.put(None)
                 return
-            self._answer(question)
+            self._reply(question, lambda: self._hooks.answer(question))
             question = None
+
+    def _take(self, question):
+        """What an event loop runs has no place in the line, and keeps its order."""
+        if question.message.get("beside"):
+            self._reply(question, lambda: self._hooks.answer(question))
+        else:
+            self._connection.questions.put(question)
 
     def ask(self, header, tensors):
         """What hooks ask of the server. A hook that waits lets others run; a thread of its own does not keep the hook's place."""
@@ -75,11 +84,12 @@ class Loop:
                 return
         threading.Thread(target=self.run, daemon=True).start()
 
-    def _answer(self, question):
+    def _reply(self, question, make):
+        """Answers with what `make` returns, None for nothing, or with the error that it raises."""
         try:
             if question.failure is not None:
                 raise question.failure
-            answer = self._hooks.answer(question)
+            answer = make()
             if answer is None:
                 return
             self._connection.answer(question, *answer)

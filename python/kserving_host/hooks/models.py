@@ -52,11 +52,13 @@ class Driver:
         return self._args
 
     def predict(self, inputs, signature=None, outputs=None):
-        result, tensors = pack_values(inputs, self.specs)
         header = {"call": "predict", "model": self._model, "signature": signature, "outputs": outputs}
-        if result is not None:
-            header["values"] = result
-        return self._send(header, tensors)[1]
+        return self._send(*with_values(header, inputs, self.specs))[1]
+
+    def stream(self, inputs, signature=None, outputs=None):
+        """The parts of its answer, arrays by name each; one, of a model that answers once."""
+        header = {"call": "stream", "model": self._model, "signature": signature, "outputs": outputs}
+        return each_part(self._send, *with_values(header, inputs, self.specs))
 
     def _send(self, header, tensors):
         number = current.request_number() if self._number is None else self._number
@@ -78,6 +80,25 @@ class Driver:
         packed, tensors = pack_arguments(args, self.specs)
         result, tensors = self._send({"call": "method", "model": self._model, "path": list(path), "args": packed}, tensors)
         return unpack_values(result, tensors)
+
+
+def with_values(header, inputs, specs):
+    """The header of a question with a model's inputs, and their arrays."""
+    result, tensors = pack_values(inputs, specs)
+    return (header if result is None else {**header, "values": result}), tensors
+
+
+def each_part(send, header, tensors):
+    """Asks the server for a model's parts, one after the other; leaves them where it is left."""
+    number, _ = send(header, tensors)
+    try:
+        while True:
+            is_over, part = send({"call": "part", "stream": number}, {})
+            if is_over:
+                return
+            yield part
+    finally:
+        send({"call": "leave", "stream": number}, {})
 
 
 def _shapes(specs):

@@ -1,5 +1,6 @@
 """Values between hooks and the server: arrays travel as tensors, what is plain as JSON, and the server gives it a dtype."""
 
+import inspect
 import math
 
 import numpy as np
@@ -15,19 +16,21 @@ def to_numpy(array):
     return np.left_shift(array.array.astype(np.uint32), 16).view(np.float32)
 
 
-def pack_values(returned, specs, json=False):
-    """What a hook gave by name: None and its arrays, or JSON with markers for arrays where anything is plain. `specs` are dtype and shape of a model's inputs.
+def pack_values(returned, specs, json=False, came="it returned"):
+    """What a hook gave by name, and how it came, for messages: None and its arrays, or JSON with markers for arrays where anything is plain. `specs` are dtype and shape of a model's inputs.
 
     Floats are float32 as in the original, also those without a fraction, except for requests of JSON, where they keep their digits.
     """
     if returned is None:
-        raise _wrong("None (is a return missing?)")
+        raise _wrong(came, "None (is a return missing?)" if came == "it returned" else "None")
+    if inspect.isgenerator(returned) or inspect.isasyncgen(returned):
+        raise _wrong(came, "a generator (that a hook answers in parts is known if its own function has the yield)")
     if not hasattr(returned, "items"):
-        raise _wrong(f"a {type(returned).__name__}")
+        raise _wrong(came, f"a {type(returned).__name__}")
     tensors, whole = {}, True
     for name, value in returned.items():
         if not isinstance(name, str):
-            raise _wrong(f"a dict with the key {name!r}")
+            raise _wrong(came, f"a dict with the key {name!r}")
         wanted, shape = specs.get(name, (None, None))
         array = as_array(value, name)
         if array is None and not json:
@@ -192,5 +195,5 @@ def _unescape(name):
     return name[1:] if name.startswith("$") else name
 
 
-def _wrong(what):
-    return HostError("internal", f"it returned {what}; expected a dict of values by name")
+def _wrong(came, what):
+    return HostError("internal", f"{came} {what}; expected a dict of values by name")

@@ -18,7 +18,7 @@ import {
 
 /** A request: `op` and its fields, with tensors next to it. */
 export interface PythonRequest {
-  readonly op: "load" | "predict" | "call" | "ready" | "hooks" | "init" | "hook" | "handler";
+  readonly op: "load" | "predict" | "call" | "ready" | "hooks" | "init" | "hook" | PartsOp | "handler";
   readonly tensors?: Tensors;
   /** Number of the request that a hook runs for. */
   readonly context?: number;
@@ -27,8 +27,12 @@ export interface PythonRequest {
   readonly [field: string]: unknown;
 }
 
+/** Requests to a generator: its first part, each further one, its end before its time. */
+type PartsOp = "open" | "next" | "leave";
+
 /** The answer to a request. */
 export interface PythonResponse {
+  /** Null for the end of a generator. */
   readonly result: unknown;
   readonly tensors: Tensors;
   /** Additions of a hook to the response. */
@@ -36,7 +40,7 @@ export interface PythonResponse {
 }
 
 /** Requests of clients, to which no path may go. */
-const FOR_CLIENTS: ReadonlySet<PythonRequest["op"]> = new Set(["predict", "call", "hook"]);
+const FOR_CLIENTS: ReadonlySet<PythonRequest["op"]> = new Set(["predict", "call", "hook", "open", "next", "leave"]);
 
 interface AnswerHeader {
   readonly result?: unknown;

@@ -3,7 +3,8 @@ import { failedPrecondition, ServingError } from "../../../errors.ts";
 import { toPlainParameters } from "../../../pipeline/call-options.ts";
 import { clientCallOf } from "../../../pipeline/context.ts";
 import type { Values } from "../../../tensor/plain-value.ts";
-import type { HookContext, InitContext, LoadedModel, PredictOptions, StageHandle } from "../../hooks.ts";
+import type { Tensors } from "../../../tensor/tensor.ts";
+import type { HookContext, InitContext, LoadedModel, OtherModel, PredictOptions, StageHandle } from "../../hooks.ts";
 import type { HookRuns } from "./hook-runs.ts";
 import type { HookScopes } from "./hook-scopes.ts";
 import { packJson, unpackHookValues } from "./hook-values.ts";
@@ -17,6 +18,9 @@ export class HookAnswers {
   readonly #scopes: HookScopes;
   readonly #runs: HookRuns;
   readonly #loaded = new Map<number, LoadedModel>();
+  /** Answers in parts that hooks read. */
+  readonly #streams = new Map<number, AsyncIterator<Tensors, unknown>>();
+  #lastStream = 0;
   #init: InitContext | undefined;
 
   constructor(scopes: HookScopes, runs: HookRuns) {
@@ -40,6 +44,12 @@ export class HookAnswers {
     switch (fields.call) {
       case "predict":
         return { tensors: await this.#model(fields).predict(valuesOf(call), optionsOf(fields)) };
+      case "stream":
+        return this.#open(this.#model(fields).stream(valuesOf(call), optionsOf(fields)));
+      case "part":
+        return this.#part(Number(fields.stream));
+      case "leave":
+        return this.#leave(Number(fields.stream));
       case "method":
         return this.#callMethod(call);
       case "load":
@@ -47,11 +57,7 @@ export class HookAnswers {
       case "info":
         return { result: infoOf(this.#request(fields)) };
       case "model":
-        return {
-          tensors: await this.#request(fields)
-            .models.get(String(fields.name))
-            .predict(valuesOf(call), givenOptions(fields)),
-        };
+        return this.#askOther(this.#request(fields).models.get(String(fields.name)), call);
       case "remote":
         return {
           tensors: await this.#request(fields)
@@ -64,6 +70,33 @@ export class HookAnswers {
           `A hook asked for ${String(fields.call)}, which the server does not have.`,
         );
     }
+  }
+
+  async #askOther(model: OtherModel, call: PythonCall): Promise<PythonCallAnswer> {
+    const { fields } = call;
+    const [values, options] = [valuesOf(call), givenOptions(fields)];
+    return fields.parts === true
+      ? this.#open(model.stream(values, options))
+      : { tensors: await model.predict(values, options) };
+  }
+
+  #open(parts: AsyncIterable<Tensors>): PythonCallAnswer {
+    const number = ++this.#lastStream;
+    this.#streams.set(number, parts[Symbol.asyncIterator]());
+    return { result: number };
+  }
+
+  /** The next part; the result says if there is none. */
+  async #part(number: number): Promise<PythonCallAnswer> {
+    const next = await this.#streams.get(number)?.next();
+    return next === undefined || next.done === true ? { result: true } : { result: false, tensors: next.value };
+  }
+
+  async #leave(number: number): Promise<PythonCallAnswer> {
+    const parts = this.#streams.get(number);
+    this.#streams.delete(number);
+    await parts?.return?.();
+    return {};
   }
 
   #request({ request }: PythonCall["fields"]): HookContext {

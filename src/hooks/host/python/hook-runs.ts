@@ -1,5 +1,5 @@
 import { ServingError } from "../../../errors.ts";
-import type { CancelSignal } from "../../../platform/async/cancel-source.ts";
+import { type CancelSignal, unlessAborted } from "../../../platform/async/cancel-source.ts";
 import { createDeferred } from "../../../platform/async/promises.ts";
 
 /** The hooks that run in one Python process, by the number of their request: one of them computes at a time. */
@@ -35,6 +35,26 @@ export class HookRuns {
     } catch (reason) {
       this.#turns.give();
       throw reason;
+    }
+  }
+
+  /**
+   * Runs a hook that shares a thread with others of its kind, the event loop's: it needs no turn. Rejects with the
+   * signal's reason when that aborts; the hook goes on, as it does when its time is over.
+   */
+  async beside<T>(answer: Promise<T>, { onLate, ...limits }: BesideLimits, signal?: CancelSignal): Promise<T> {
+    const late = createDeferred<never>();
+    const expire = () => {
+      const reason = new ServingError("deadline_exceeded", `${lateText(limits)}; does it await what never settles?`);
+      late.reject(reason);
+      onLate(reason);
+    };
+    const timer = limits.timeoutMs > 0 ? setTimeout(expire, limits.timeoutMs) : undefined;
+    const settled = Promise.race([answer, late.promise]);
+    try {
+      return await (signal === undefined ? settled : unlessAborted(settled, signal));
+    } finally {
+      clearTimeout(timer);
     }
   }
 
@@ -81,12 +101,28 @@ class HookTurns {
   }
 }
 
-/** Limits on one call of a hook. */
-interface HookRunLimits {
+/** The time of one call of a hook. */
+interface HookLimits {
   /** Milliseconds that the hook may take; 0 = no limit. */
   readonly timeoutMs: number;
   /** The hook, for messages. */
   readonly place: string;
+  /** The act that the hook has not done in time, for messages. Default `returned`. */
+  readonly missing?: string;
+}
+
+function lateText({ timeoutMs, place, missing = "returned" }: HookLimits): string {
+  return `The hook ${place} has not ${missing} within ${timeoutMs} ms (--hook-timeout)`;
+}
+
+/** Limits on one call of a hook in an event loop. */
+interface BesideLimits extends HookLimits {
+  /** Called when its time is over. */
+  readonly onLate: (reason: ServingError) => void;
+}
+
+/** Limits on one call of a hook. */
+interface HookRunLimits extends HookLimits {
   /** Called for a hook that computes when its time is over. */
   readonly onStuck: (reason: ServingError) => void;
 }
@@ -135,8 +171,8 @@ class HookRun {
    * A hook that computes is lost with its process; one that waits learns of it with its answer, and may end by itself.
    */
   #expire(): void {
-    const { timeoutMs, place, onStuck } = this.#limits;
-    const what = `The hook ${place} has not returned within ${timeoutMs} ms (--hook-timeout)`;
+    const { onStuck } = this.#limits;
+    const what = lateText(this.#limits);
     if (this.#isComputing) {
       const advice = "its process is replaced. Is there an endless loop? If it needs longer, raise --hook-timeout.";
       onStuck(new ServingError("deadline_exceeded", `${what}; ${advice}`));

@@ -1,132 +1,132 @@
-import type { PythonResponse } from "../../../drivers/python/conversation.ts";
-import type { PythonProcess } from "../../../drivers/python/python-process.ts";
-import { ServingError } from "../../../errors.ts";
+import type { PythonRequest, PythonResponse } from "../../../drivers/python/conversation.ts";
 import type { HookKind } from "../../../pipeline/hook-times.ts";
 import type { Values } from "../../../tensor/plain-value.ts";
-import { createTensor } from "../../../tensor/tensor.ts";
-import { isHeaderText } from "../../check-response.ts";
+import type { AnyHook } from "../../generator-hooks.ts";
 import type { HookSet } from "../../hook-set.ts";
 import type { Hook, HookContext, InitContext, InitParams } from "../../hooks.ts";
-import type { RawCall, RawEntry, RawResult } from "../../raw-entry.ts";
+import type { RawEntry } from "../../raw-entry.ts";
 import type { HookAnswers } from "./hook-answers.ts";
-import type { HookRuns } from "./hook-runs.ts";
-import type { HookScopes } from "./hook-scopes.ts";
-import { packHookValues, unpackHookValues } from "./hook-values.ts";
+import type { HookCalls } from "./hook-calls.ts";
+import { packHookValues, packJson, unpackHookValues } from "./hook-values.ts";
 import { driverFacts } from "./stage-facts.ts";
 
 /** A hook that the file has. */
 export interface FoundHook {
-  readonly hook: HookKind;
+  readonly hook: HookKind | "collect";
   /** From 0. */
   readonly stage: number;
+  /** The kind of a generator, which answers in parts; null = it returns. */
+  readonly parts: "sync" | "async" | null;
 }
 
 /** Parts of {@link PythonHooks}. */
-export interface PythonHooksParts extends HookCalls {
+export interface PythonHooksParts {
   readonly found: readonly FoundHook[];
-  /** Handlers of an `inference.py`. */
-  readonly handlers: readonly string[];
+  /** Functions that get bytes and give bytes; empty = there are none. */
+  readonly entries: ReadonlyMap<string, RawEntry>;
   readonly stageCount: number;
   readonly answers: HookAnswers;
+  readonly calls: HookCalls;
 }
 
 /** The hooks of a Python file, whose functions ask the process that runs them. */
 export class PythonHooks {
   readonly #parts: PythonHooksParts;
-  /** The hook after which the process forgets a request by itself. */
+  /** The hook after which the process forgets a request by itself; undefined if hooks may run once per part. */
   readonly #last: FoundHook | undefined;
   /** Requests whose values are JSON. */
   readonly #json = new WeakSet<HookContext>();
-  #lost: ServingError | undefined;
 
   constructor(parts: PythonHooksParts) {
     this.#parts = parts;
-    this.#last = [...parts.found].sort((one, other) => orderOf(one) - orderOf(other)).at(-1);
-  }
-
-  /** Ends running hooks with the reason for the end of their process. */
-  lose(reason: ServingError): void {
-    this.#lost ??= reason;
+    const once = parts.found.filter(({ hook }) => hook !== "collect");
+    const hasParts = once.some((each) => each.parts !== null);
+    this.#last = hasParts ? undefined : once.sort((one, other) => orderOf(one) - orderOf(other)).at(-1);
   }
 
   /** The hooks as a pipeline runs them. */
   get hooks(): HookSet {
-    const { stageCount, handlers } = this.#parts;
-    const entries = new Map(handlers.map((name) => [name, handlerEntry(name, this.#parts, () => this.#lost)]));
-    const slots = (kind: HookKind) => Array.from({ length: stageCount }, (_, stage) => this.#hook(kind, stage) ?? null);
-    const process = this.#hook("process", 0);
+    const { stageCount, entries, calls } = this.#parts;
+    const slots = <Made>(make: (stage: number) => Made) =>
+      Array.from({ length: stageCount }, (_, stage) => make(stage));
+    const process = this.#anyHook("process", 0);
+    const collect = this.#find("collect", 0);
     return {
       init: (params, ctx) => this.#init(params, ctx),
       ...(process && { process }),
-      preprocess: slots("preprocess"),
-      postprocess: slots("postprocess"),
+      ...(collect && { collect: (parts, ctx) => this.#run(collect, parts, ctx) }),
+      preprocess: slots((stage) => this.#hook("preprocess", stage) ?? null),
+      postprocess: slots((stage) => this.#anyHook("postprocess", stage) ?? null),
       begin: (ctx, isJson) => {
         if (isJson) this.#json.add(ctx);
       },
-      release: (ctx) => this.#release(ctx),
-      ...(handlers.length > 0 && { entries }),
+      release: (ctx) => calls.release(ctx),
+      ...(entries.size > 0 && { entries }),
     };
   }
 
+  #find(hook: FoundHook["hook"], stage: number): FoundHook | undefined {
+    return this.#parts.found.find((each) => each.hook === hook && each.stage === stage);
+  }
+
   #hook(hook: HookKind, stage: number): Hook | undefined {
-    const found = this.#parts.found.find((each) => each.hook === hook && each.stage === stage);
+    const found = this.#find(hook, stage);
     return found && ((values, ctx) => this.#run(found, values, ctx));
   }
 
+  /** A generator is one here too. */
+  #anyHook(hook: HookKind, stage: number): AnyHook | undefined {
+    const found = this.#find(hook, stage);
+    if (found === undefined || found.parts === null) return this.#hook(hook, stage);
+    const generator = { hook, stage, kind: found.parts, place: this.#placeOf(found) };
+    const { calls } = this.#parts;
+    const open = (values: Values, ctx: HookContext) => this.#question("open", found, values, ctx);
+    return async function* (values, ctx) {
+      for await (const answer of calls.each(generator, ctx, open(values, ctx))) yield take(answer, ctx);
+    };
+  }
+
   async #init(params: InitParams, ctx: InitContext): Promise<void> {
-    const { process, answers, runs } = this.#parts;
+    const { calls, answers } = this.#parts;
     answers.begin(ctx);
-    const answer = () => process.ask({ op: "init", params, drivers: ctx.drivers.map(driverFacts) });
-    try {
-      await runs.run(() => ({ number: 0, answer: answer() }), { timeoutMs: 0, place: "init_hook", onStuck: () => {} });
-    } catch (reason) {
-      throw this.#lost ?? reason;
-    }
+    await calls.init({ op: "init", params, drivers: ctx.drivers.map(driverFacts) });
   }
 
-  async #run(found: FoundHook, values: Values, ctx: HookContext): Promise<Values> {
-    const { runs, hookTimeoutMs: timeoutMs, onStuck } = this.#parts;
-    const place = this.#placeOf(found);
-    try {
-      const answer = await runs.run(() => this.#ask(found, values, ctx), { timeoutMs, place, onStuck }, ctx.signal);
-      return take(answer, ctx);
-    } catch (reason) {
-      throw this.#lost ?? reason;
-    }
+  async #run(found: FoundHook, values: Values | readonly Values[], ctx: HookContext): Promise<Values> {
+    return take(
+      await this.#parts.calls.run(this.#question("hook", found, values, ctx), this.#placeOf(found), ctx),
+      ctx,
+    );
   }
 
-  #ask(
+  #question(
+    op: "hook" | "open",
     { hook, stage }: FoundHook,
-    values: Values,
+    values: Values | readonly Values[],
     ctx: HookContext,
-  ): { number: number; answer: Promise<PythonResponse> } {
-    const number = this.#parts.scopes.numberOf(ctx);
-    const last = hook === this.#last?.hook && stage === this.#last.stage;
-    const place = this.#placeOf({ hook, stage });
-    const json = this.#json.has(ctx) && { json: true };
-    const request = {
-      op: "hook",
+  ): PythonRequest {
+    const { part } = ctx;
+    const isLast = part === undefined && hook === this.#last?.hook && stage === this.#last.stage;
+    return {
+      op,
       hook,
       stage,
-      place,
-      last,
-      ...json,
-      ...packHookValues(values),
-      context: number,
-    } as const;
-    return { number, answer: this.#parts.process.ask(request) };
+      place: this.#placeOf({ hook, stage }),
+      last: isLast,
+      ...(part !== undefined && { part }),
+      ...(this.#json.has(ctx) && { json: true }),
+      ...(isList(values) ? packJson(values) : packHookValues(values)),
+    };
   }
 
-  /** The request has ended, perhaps before its last hook ran. */
-  #release(ctx: HookContext): void {
-    const { scopes, process } = this.#parts;
-    const number = scopes.end(ctx);
-    if (number !== undefined) process.drop(number);
+  #placeOf({ hook, stage }: Pick<FoundHook, "hook" | "stage">): string {
+    return hook === "process" || hook === "collect" || this.#parts.stageCount === 1 ? hook : `${hook}[${stage}]`;
   }
+}
 
-  #placeOf({ hook, stage }: FoundHook): string {
-    return hook === "process" || this.#parts.stageCount === 1 ? hook : `${hook}[${stage}]`;
-  }
+/** Without the guard of `Array.isArray`, which a list that may not be changed does not meet. */
+function isList(values: Values | readonly Values[]): values is readonly Values[] {
+  return Array.isArray(values);
 }
 
 function orderOf({ hook, stage }: FoundHook): number {
@@ -143,50 +143,4 @@ function take({ result, tensors, response }: PythonResponse, ctx: HookContext): 
   if (metadata !== undefined) Object.assign(ctx.response.metadata, metadata);
   if (contentType !== undefined) ctx.response.contentType = contentType;
   return (result === undefined ? tensors : unpackHookValues(result, tensors)) as Values;
-}
-
-/** Parts that calls into a Python process need. */
-interface HookCalls {
-  readonly process: PythonProcess;
-  readonly scopes: HookScopes;
-  readonly runs: HookRuns;
-  /** 0 = no limit. */
-  readonly hookTimeoutMs: number;
-  /** Called when a hook has computed for too long; the process cannot go on. */
-  readonly onStuck: (reason: ServingError) => void;
-}
-
-/** A handler of an `inference.py` as an entry of the hooks; `lost` says why its process has ended. */
-function handlerEntry(
-  name: string,
-  { process, scopes, runs, hookTimeoutMs: timeoutMs, onStuck }: HookCalls,
-  lost: () => ServingError | undefined,
-): RawEntry {
-  const call = async ({ facts, body: bytes }: RawCall, ctx: HookContext) => {
-    const body = createTensor("uint8", [bytes.length], new Uint8Array(bytes));
-    const ask = () => ({
-      number: scopes.numberOf(ctx),
-      answer: process.ask({ op: "handler", handler: name, facts, tensors: { body } }),
-    });
-    try {
-      const { result, tensors } = await runs.run(ask, { timeoutMs, place: name, onStuck }, ctx.signal);
-      return { contentType: result, body: tensors.body?.data };
-    } catch (reason) {
-      throw lost() ?? reason;
-    } finally {
-      scopes.end(ctx);
-    }
-  };
-  return { place: name, call, seal: (returned) => seal(returned as Partial<RawResult>, name) };
-}
-
-/** The request for the model has no content type. */
-function seal({ contentType, body }: Partial<RawResult>, name: string): RawResult {
-  if (body instanceof Uint8Array && (name === "input_handler" || isHeaderText(contentType)))
-    return { status: 200, contentType: contentType ?? "", body };
-  const text = JSON.stringify(String(contentType).slice(0, 100));
-  throw new ServingError(
-    "internal",
-    `The hook ${name} returned the content type ${text}; expected one such as application/json.`,
-  );
 }

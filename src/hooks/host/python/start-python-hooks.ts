@@ -6,9 +6,14 @@ import { failedPrecondition, ServingError } from "../../../errors.ts";
 import { LOST_THREAD } from "../../../lost-process.ts";
 import type { Logger } from "../../../observability/logger.ts";
 import { processors } from "../../../platform/machine/container.ts";
+import { createTensor } from "../../../tensor/tensor.ts";
+import { isHeaderText } from "../../check-response.ts";
 import type { HookSet } from "../../hook-set.ts";
+import type { HookContext } from "../../hooks.ts";
+import type { RawCall, RawEntry, RawResult } from "../../raw-entry.ts";
 import type { HookThreadData } from "../hook-protocol.ts";
 import { HookAnswers } from "./hook-answers.ts";
+import { HookCalls } from "./hook-calls.ts";
 import { HookRuns } from "./hook-runs.ts";
 import { HookScopes } from "./hook-scopes.ts";
 import { type FoundHook, PythonHooks } from "./python-hooks.ts";
@@ -47,20 +52,12 @@ export async function startPythonHooks(data: Data, log: Logger): Promise<Started
     stuck = reason;
     process.kill();
   };
-  const hooks = new PythonHooks({
-    process,
-    found,
-    handlers,
-    stageCount,
-    scopes,
-    answers,
-    runs,
-    hookTimeoutMs,
-    onStuck,
-  });
+  const calls = new HookCalls({ process, scopes, runs, hookTimeoutMs, onStuck });
+  const entries = new Map(handlers.map((name) => [name, handlerEntry(name, calls)]));
+  const hooks = new PythonHooks({ found, entries, stageCount, answers, calls });
   const lost = process.ended.then((why) => {
     const { forClient, forLog } = processEndReason({ why, file, stuck });
-    hooks.lose(forClient);
+    calls.lose(forClient);
     return forLog;
   });
   return { hooks: hooks.hooks, sources, pid: process.pid, lost, close: () => process.close() };
@@ -127,6 +124,32 @@ async function importFile(
       reason,
     );
   }
+}
+
+/** A handler of an `inference.py` as an entry of the hooks. */
+function handlerEntry(name: string, calls: HookCalls): RawEntry {
+  const call = async ({ facts, body: bytes }: RawCall, ctx: HookContext) => {
+    const body = createTensor("uint8", [bytes.length], new Uint8Array(bytes));
+    try {
+      const question = { op: "handler", hook: name, stage: 0, facts, tensors: { body } } as const;
+      const { result, tensors } = await calls.run(question, name, ctx);
+      return { contentType: result, body: tensors.body?.data };
+    } finally {
+      calls.release(ctx);
+    }
+  };
+  return { place: name, call, seal: (returned) => seal(returned as Partial<RawResult>, name) };
+}
+
+/** The request for the model has no content type. */
+function seal({ contentType, body }: Partial<RawResult>, name: string): RawResult {
+  if (body instanceof Uint8Array && (name === "input_handler" || isHeaderText(contentType)))
+    return { status: 200, contentType: contentType ?? "", body };
+  const text = JSON.stringify(String(contentType).slice(0, 100));
+  throw new ServingError(
+    "internal",
+    `The hook ${name} returned the content type ${text}; expected one such as application/json.`,
+  );
 }
 
 /** The end of a Python process that was not closed. */

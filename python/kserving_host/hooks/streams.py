@@ -1,0 +1,103 @@
+"""Hooks that answer in parts, and are asked for one after the other."""
+
+from ..errors import HostError
+from ..parts import END, open_parts
+from . import current, failures
+from .values import pack_values
+
+
+class Streams:
+    """The generators under way, by their request and place."""
+
+    def __init__(self):
+        self.reply = None
+        self._streams = {}
+
+    def open(self, question, hook, values, ctx):
+        """Begins a generator, and has it make its first part."""
+        message = question.message
+        current.set_context(ctx)
+        try:
+            parts = open_parts(hook(values, ctx, ctx._kserving.drivers[message["stage"]].args))
+        except BaseException as error:
+            # Of its arguments: its own lines run with its first part.
+            raise failures.HookFailure(message["place"], error) from error
+        finally:
+            current.set_context(None)
+        stream = Stream(parts, ctx, message)
+        self._streams[_key(question)] = stream
+        self._next(question, stream)
+
+    def next(self, question):
+        """Has it make its next part."""
+        self._next(question, self._streams[_key(question)])
+
+    def leave(self, question):
+        """Ends one before its time. One that has ended is not known any more."""
+        stream = self._streams.pop(_key(question), None)
+        if stream is None:
+            self.reply(question, lambda: ({}, {}))
+            return
+        current.set_context(stream.ctx)
+        try:
+            stream.parts.leave(lambda _, error: self.reply(question, lambda: stream.end(error)))
+        finally:
+            current.set_context(None)
+
+    def close(self):
+        """Ends those that are left, as the process does."""
+        for stream in list(self._streams.values()):
+            stream.parts.leave(lambda _, error: None)
+
+    def _next(self, question, stream):
+        current.set_context(stream.ctx)
+        stream.ctx.part = stream.count or None
+        try:
+            stream.parts.next(lambda part, error: self.reply(question, lambda: self._pack(question, stream, part, error)))
+        finally:
+            current.set_context(None)
+
+    def _pack(self, question, stream, part, error):
+        if part is END or error is not None:
+            self._streams.pop(_key(question), None)
+        return stream.pack(part, error)
+
+
+class Stream:
+    """One generator."""
+
+    def __init__(self, parts, ctx, message):
+        self.parts = parts
+        self.ctx = ctx
+        self.count = 0
+        self._place = message["place"]
+        self._json = message.get("json", False)
+
+    def pack(self, part, error):
+        """Header and tensors of the answer with the next part; `result` is null behind the last one."""
+        request = self.ctx._kserving
+        try:
+            if error is not None:
+                raise error
+            request.raise_chosen()
+        except BaseException as failure:
+            raise failures.HookFailure(self._place, failure) from failure
+        if part is END:
+            return {"result": None}, {}
+        self.count += 1
+        try:
+            result, tensors = pack_values(part, {}, self._json, f"its part {self.count} is")
+        except HostError as failure:
+            raise failures.HookFailure(self._place, failure) from None
+        header = {} if result is None else {"result": result}
+        return {**header, **request.additions()}, tensors
+
+    def end(self, error):
+        """The answer once it has run its `finally`."""
+        if error is not None:
+            raise failures.HookFailure(self._place, error) from error
+        return {}, {}
+
+
+def _key(question):
+    return question.context, question.message["hook"], question.message["stage"]

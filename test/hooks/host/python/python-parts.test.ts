@@ -1,0 +1,516 @@
+import { readFileSync, writeFileSync } from "node:fs";
+import { describe, expect, test } from "vitest";
+import { createDeferred } from "../../../../src/platform/async/promises.ts";
+import type { Servable } from "../../../../src/serving/servable.ts";
+import { IMPORT_PATH } from "../../../drivers/python/load-model.ts";
+import { readExample } from "../../../examples/example-command.ts";
+import { CollectedParts, runParts } from "../../../helpers/collect-parts.ts";
+import { nullModels } from "../../../helpers/run-pipeline.ts";
+import { ask, fileExists, type HookThreadsOptions, startHookThreads, startReloadable } from "../../../helpers/start-hook-threads.ts";
+import { startServer } from "../../../helpers/start-server.ts";
+import { tempFolder } from "../../../helpers/temp-folder.ts";
+import { python } from "./serve-python-hooks.ts";
+
+const KINDS = [
+  ["a generator", "def"],
+  ["an asynchronous generator", "async def"],
+] as const;
+
+/** A module that marks with files what happens, and counts the generators that are under way. */
+const marks = (folder: string) => `
+import asyncio, functools, os, time
+import numpy as np
+
+OPEN = []
+
+def mark(name, text=""):
+    path = os.path.join(${JSON.stringify(folder)}, name)
+    with open(path + ".new", "w") as file:
+        file.write(str(text))
+    os.replace(path + ".new", path)
+`;
+
+/** Hooks whose process yields numbers from 1 on, as far as `x` says. */
+const counting = (folder: string, def: string, body = "") => `${marks(folder)}
+${def} process(inputs, ctx):
+    last, number = int(inputs["x"]), 0
+    OPEN.append(last)
+    try:
+        while number < last:
+            number += 1
+            mark("asked", number)
+            ${body}
+            yield {"number": number, "open": len(OPEN)}
+    finally:
+        OPEN.remove(last)
+        mark("left", number)
+`;
+
+const PYTHON_FILE = { name: "hooks.py", options: { python: python as string } };
+
+function start(source: string, options: HookThreadsOptions = {}): Promise<Servable> {
+  return startHookThreads(source, { ...options, ...PYTHON_FILE });
+}
+
+function textOf(path: string): string {
+  return readFileSync(path, "utf8");
+}
+
+async function collect(servable: Servable, x = 0): Promise<{ parts: unknown[]; end: unknown }> {
+  const sink = new CollectedParts();
+  const end = await runParts(servable, { x }, sink).catch((reason) => reason);
+  return { parts: sink.parts, end };
+}
+
+describe.skipIf(python === undefined).each(KINDS)("%s in Python", (_, def) => {
+  test("answers in parts, which come before their end, however many there are", async () => {
+    const servable = await start(counting(tempFolder({}), def));
+    expect(servable.description.decoupled).toBe(true);
+    for (const last of [0, 1, 16, 17, 300]) {
+      const { parts, end } = await collect(servable, last);
+      expect(end).toMatchObject({ parts: last });
+      expect(parts).toEqual(Array.from({ length: last }, (_, index) => ({ number: index + 1, open: 1 })));
+    }
+  });
+
+  test("answers JSON in parts of JSON, and what it set besides comes with the first", async () => {
+    const servable = await start(`
+${def} process(inputs, ctx):
+    ctx.send_initial_metadata([("x-kind", "count")])
+    for number in range(inputs["x"]):
+        yield {"number": number, "half": number / 2}
+`);
+    const seen: unknown[] = [];
+    const parts = {
+      write: async ({ outputs, metadata }: { outputs: object; metadata: object }) => {
+        seen.push([JSON.parse(Buffer.from((outputs as { json: Uint8Array }).json).toString()), { ...metadata }]);
+      },
+    };
+    const inputs = { kind: "json", json: Buffer.from('{"x": 2}') } as const;
+    const call = { id: "1", metadata: {}, signal: new AbortController().signal };
+    await servable.run({ signature: { name: "", spec: undefined }, inputs, parts, call });
+    expect(seen).toEqual([
+      [{ number: 0, half: 0 }, { "x-kind": "count" }],
+      [{ number: 1, half: 0.5 }, {}],
+    ]);
+  });
+
+  test("has its parts go through the stages behind it, which share ctx, and ctx.part has the number", async () => {
+    const servable = await start(
+      `
+SEEN = []
+
+def note(name):
+    def hook(values, ctx):
+        SEEN.append(f"{name} {ctx.part} {getattr(ctx, 'word', None)}")
+        return values
+    return hook
+
+${def} parts(outputs, ctx):
+    SEEN.append(f"first {ctx.part}")
+    ctx.word = "one"
+    yield {"y": 1}
+    SEEN.append(f"second {ctx.part}")
+    ctx.word = "two"
+    yield {"y": 2}
+    yield {"y": SEEN}
+
+preprocess = [note("pre1"), note("pre2")]
+postprocess = [parts, note("post2")]
+`,
+      { stages: nullModels(2) },
+    );
+    const { parts } = await collect(servable);
+    expect(parts).toEqual([
+      { y: 1 },
+      { y: 2 },
+      {
+        y: ["pre1 None None", "first None", "pre2 1 one", "post2 1 one", "second 1", "pre2 2 two", "post2 2 two"],
+      },
+    ]);
+  });
+
+  test("is asked for no more than a window of parts ahead, and others are answered meanwhile", async () => {
+    const folder = tempFolder({});
+    const servable = await start(counting(folder, def));
+    const room = createDeferred<void>();
+    const sink = new CollectedParts(() => room.promise);
+    const end = runParts(servable, { x: 100 }, sink);
+    await expect.poll(() => textOf(`${folder}/asked`)).toBe("16");
+    expect((await collect(servable, 2)).parts).toEqual([
+      { number: 1, open: 2 },
+      { number: 2, open: 2 },
+    ]);
+    room.resolve();
+    expect((await end).parts).toBe(100);
+  });
+
+  test("carries large arrays, each whole", async () => {
+    const servable = await start(`
+import numpy as np
+
+${def} process(inputs, ctx):
+    array = np.zeros(100_000, np.float32)
+    for number in range(6):
+        array[-1] = number
+        yield {"x": array}
+`);
+    const { parts } = await collect(servable);
+    expect(parts.map((part) => (part as { x: number[] }).x.at(-1))).toEqual([0, 1, 2, 3, 4, 5]);
+  });
+
+  test("is left within one part when its client leaves, and nothing of it stays", async () => {
+    const folder = tempFolder({});
+    const servable = await start(counting(folder, def));
+    const abort = new AbortController();
+    const sink = new CollectedParts((count) => (count === 3 ? new Promise(() => {}) : undefined));
+    const end = runParts(servable, { x: 1e9 }, sink, { signal: abort.signal });
+    end.catch(() => {});
+    await expect.poll(() => sink.parts.length).toBe(3);
+    await expect.poll(() => Number(textOf(`${folder}/asked`))).toBeGreaterThan(15);
+    const asked = Number(textOf(`${folder}/asked`));
+    abort.abort();
+    await expect(end).rejects.toMatchObject({ code: "cancelled" });
+    await fileExists(`${folder}/left`);
+    expect(Number(textOf(`${folder}/left`))).toBeLessThanOrEqual(asked + 1);
+    expect((await collect(servable, 1)).parts).toEqual([{ number: 1, open: 1 }]);
+  });
+
+  test("throws after its third part, and the three stand", async () => {
+    const folder = tempFolder({});
+    const servable = await start(counting(folder, def, 'if number == 4: raise ValueError("no paper")'));
+    const { parts, end } = await collect(servable, 9);
+    expect(end).toMatchObject({ code: "internal", message: "The hook process failed: ValueError: no paper" });
+    expect(parts).toHaveLength(3);
+    expect(textOf(`${folder}/left`)).toBe("4");
+  });
+
+  test.each([
+    ["yields None", "yield None", "internal", "its part 1 is None; expected a dict of values by name"],
+    ["yields a list", "yield [1]", "internal", "its part 1 is a list; expected"],
+    ["yields what cannot be sent", 'yield {"x": object()}', "internal", "x is a object; expected arrays"],
+    ["ends its request with a status", 'ctx.abort("NOT_FOUND", "no such face")', "not_found", "no such face"],
+    ["sets a status", 'ctx.set_code(5); ctx.set_details("no such face")', "not_found", "no such face"],
+    ["calls sys.exit", "import sys; sys.exit(1)", "internal", "it called sys.exit()"],
+  ])("that %s fails its request alone", async (_, body, code, text) => {
+    const servable = await start(counting(tempFolder({}), def, `if last == 3: ${body}`));
+    const { end } = await collect(servable, 3);
+    expect(end).toMatchObject({ code, message: expect.stringContaining(text) });
+    expect((await collect(servable, 1)).parts).toEqual([{ number: 1, open: 1 }]);
+  });
+
+  test("whose process ends in mid-stream loses its answer as unavailable, and the next request is answered", async () => {
+    const servable = await start(counting(tempFolder({}), def, "if number == 3: os._exit(3)"));
+    const { parts, end } = await collect(servable, 9);
+    expect(end).toMatchObject({ code: "unavailable" });
+    expect(parts.length).toBeLessThanOrEqual(2);
+    expect((await collect(servable, 1)).parts).toEqual([{ number: 1, open: 1 }]);
+  });
+
+  test("that computes for too long loses its process", async () => {
+    const servable = await start(counting(tempFolder({}), def, "if number == 3: time.sleep(60)"), {
+      hookTimeoutMs: 300,
+    });
+    const { end } = await collect(servable, 9);
+    expect(end).toMatchObject({
+      code: "deadline_exceeded",
+      message: expect.stringContaining("The hook process has not given part 3 within 300 ms"),
+    });
+    await expect.poll(async () => (await collect(servable, 1)).parts).toEqual([{ number: 1, open: 1 }]);
+  });
+
+  test("is one of many at once, none of which gets another's parts", async () => {
+    const servable = await start(`
+import asyncio
+
+${def} process(inputs, ctx):
+    for number in range(20):
+        ${def === "def" ? "pass" : "await asyncio.sleep(0)"}
+        yield {"x": inputs["x"], "number": number}
+`);
+    const ends = Array.from({ length: 40 }, async (_, x) => {
+      const { parts } = await collect(servable, x);
+      expect(parts).toEqual(Array.from({ length: 20 }, (_, number) => ({ x, number })));
+    });
+    await Promise.all(ends);
+  });
+
+  test("is one of many whose clients leave at any part, after which none is open", async () => {
+    const servable = await start(counting(tempFolder({}), def));
+    const ends = Array.from({ length: 60 }, async (_, index) => {
+      const abort = new AbortController();
+      const sink = new CollectedParts((count) => {
+        if (count === index) abort.abort();
+      });
+      const { code } = await runParts(servable, { x: 30 }, sink, { signal: abort.signal }).then(
+        () => ({ code: "ended" }),
+        (reason) => reason,
+      );
+      expect(code).toBe(index > 0 && index <= 30 ? "cancelled" : "ended");
+    });
+    await Promise.all(ends);
+    await expect.poll(async () => (await collect(servable, 1)).parts).toEqual([{ number: 1, open: 1 }]);
+  });
+
+  test("goes on in its process while its hooks are replaced, and new requests get the new ones", async () => {
+    const { servable, file } = await startReloadable(counting(tempFolder({}), def), PYTHON_FILE);
+    const room = createDeferred<void>();
+    const sink = new CollectedParts((count) => (count === 1 ? room.promise : undefined));
+    const end = runParts(servable, { x: 40 }, sink);
+    await expect.poll(() => sink.parts.length).toBe(1);
+    writeFileSync(file, "def process(inputs, ctx):\n    return {'number': 7}");
+    const reloaded = servable.reload();
+    await expect.poll(() => servable.description.decoupled).toBeUndefined();
+    expect(await ask(servable, { x: 1 })).toEqual({ number: 7 });
+    room.resolve();
+    expect((await end).parts).toBe(40);
+    await reloaded;
+  });
+
+  test("runs its finally when its hooks are closed, before close_hook", async () => {
+    const folder = tempFolder({});
+    const servable = await start(`${counting(folder, def)}
+def close_hook(global_ctx):
+    mark("closed", len(OPEN))
+`);
+    const sink = new CollectedParts();
+    const end = runParts(servable, { x: 1e9 }, sink);
+    end.catch(() => {});
+    await expect.poll(() => sink.parts.length).toBeGreaterThan(2);
+    await servable.close();
+    await expect(end).rejects.toMatchObject({ code: "unavailable" });
+    expect(textOf(`${folder}/closed`)).toBe("0");
+  });
+
+  test("may call the models, and see if its client is there", async () => {
+    const folder = tempFolder({});
+    const servable = await start(`${marks(folder)}
+${def} process(inputs, ctx):
+    try:
+        for number in range(3):
+            yield ctx.drivers[0].predict({"number": np.int32(number)})
+    finally:
+        mark("left", ctx.is_active())
+`);
+    expect((await collect(servable)).parts).toEqual([{ number: 0 }, { number: 1 }, { number: 2 }]);
+    expect(textOf(`${folder}/left`)).toBe("True");
+  });
+
+  test("gives the only part where one answer is taken, or what collect makes of all", async () => {
+    const source = counting(tempFolder({}), def);
+    const servable = await start(source);
+    expect(await ask(servable, { x: 1 })).toEqual({ number: 1, open: 1 });
+    await expect(ask(servable, { x: 2 })).rejects.toMatchObject({ code: "unimplemented" });
+    const collecting = await start(`${source}
+def collect(parts, ctx):
+    return {"numbers": [int(part["number"]) for part in parts], "model": ctx.request["model"]}
+`);
+    expect(await ask(collecting, { x: 3 })).toEqual({ numbers: [1, 2, 3], model: "default" });
+    expect(await ask(collecting, { x: 1 })).toEqual({ numbers: [1], model: "default" });
+  });
+});
+
+describe.skipIf(python === undefined)("a Python hook that yields", () => {
+  test("may be a method, a partial, or an object that is called", async () => {
+    const servable = await start(
+      `
+import functools
+
+class Hooks:
+    def first(self, outputs, ctx):
+        yield {"y": 1}
+        yield {"y": 2}
+
+    def __call__(self, outputs, ctx):
+        yield {"y": outputs["y"] * 10}
+        yield {"y": outputs["y"] * 10 + 1}
+
+def last(added, outputs):
+    yield {"y": outputs["y"] + added}
+
+postprocess = [Hooks().first, Hooks(), functools.partial(last, 100)]
+`,
+      { stages: nullModels(3) },
+    );
+    expect((await collect(servable)).parts).toEqual([110n, 111n, 120n, 121n].map((y) => ({ y })));
+  });
+
+  test("that returns a value at its end is told to yield it", async () => {
+    const servable = await start(`
+def process(inputs, ctx):
+    yield {"y": 1}
+    return {"y": 2}
+`);
+    const { parts, end } = await collect(servable);
+    expect(parts).toEqual([{ y: 1 }]);
+    expect(end).toMatchObject({ message: expect.stringContaining("it returned a dict at its end; the parts") });
+  });
+
+  test("reads the parts of a model, and leaves them where it is left", async () => {
+    const options = { python: python as string, model_class: "toy.parts:Counting", import_path: IMPORT_PATH };
+    const servable = await start(
+      `
+import numpy as np
+
+def process(inputs, ctx):
+    for part in ctx.drivers[0].stream({"last": np.int64(1_000_000_000)}):
+        yield {"number": part["number"], "open": part["open"]}
+        if part["number"] == inputs["x"]:
+            break
+
+def collect(parts, ctx):
+    return {"open": [int(part["open"]) for part in ctx.driver.stream({"last": np.int64(2)})], "parts": len(parts)}
+`,
+      { stages: [{ driver: "python", options }] },
+    );
+    for (const x of [3, 1]) {
+      const numbers = Array.from({ length: x }, (_, index) => ({ number: index + 1, open: 1 }));
+      expect((await collect(servable, x)).parts).toEqual(numbers);
+    }
+    expect(await ask(servable, { x: 2 })).toEqual({ open: [1, 1], parts: 2 });
+  });
+
+  test("is the example in its first lines", async () => {
+    const { options, requests } = await readExample("letters", "py");
+    const server = await startServer({ ...options, options: { python: python as string } });
+    expect(requests).toEqual(["curl http://localhost:9001/predict -F 'string_text=Hello'"]);
+    const body = new FormData();
+    body.set("string_text", "Hello");
+    const response = await fetch(`${server.httpUrl}/predict`, { method: "POST", body });
+    expect(await response.text()).toContain("Hello");
+  });
+
+  test("is called for each part of a model, with the same ctx", async () => {
+    const options = { python: python as string, model_class: "toy.parts:Counting", import_path: IMPORT_PATH };
+    const servable = await start(
+      `
+import numpy as np
+
+def preprocess(inputs, ctx):
+    ctx.sum = 0
+    return {"last": np.int64(inputs["x"])}
+
+def postprocess(outputs, ctx):
+    ctx.sum += int(outputs["number"])
+    return {"sum": ctx.sum, "part": ctx.part}
+
+def collect(parts, ctx):
+    return {"sum": parts[-1]["sum"], "own": ctx.sum}
+`,
+      { stages: [{ driver: "python", options }] },
+    );
+    expect((await collect(servable, 3)).parts).toEqual([
+      { sum: 1, part: 1 },
+      { sum: 3, part: 2 },
+      { sum: 6, part: 3 },
+    ]);
+    expect(await ask(servable, { x: 4 })).toEqual({ sum: 10, own: 10 });
+  });
+
+  test("behind a decorator that hides it is not known to, and its error says so", async () => {
+    const servable = await start(`
+def logged(hook):
+    return lambda inputs, ctx: hook(inputs, ctx)
+
+@logged
+def process(inputs, ctx):
+    yield {"y": 1}
+`);
+    expect(servable.description.decoupled).toBeUndefined();
+    await expect(ask(servable, { x: 1 })).rejects.toMatchObject({
+      message: expect.stringContaining("it returned a generator (that a hook answers in parts is known if"),
+    });
+  });
+
+  test.each([
+    ["def preprocess(inputs, ctx):\n    yield inputs", "preprocess is a generator; expected a function that returns"],
+    ["async def preprocess(inputs, ctx):\n    yield inputs", "preprocess is a generator; expected"],
+    ["collect = 3\ndef process(inputs, ctx):\n    yield inputs", "collect is a int; expected a function"],
+    [
+      "def collect(parts, ctx):\n    yield 1\ndef process(inputs, ctx):\n    yield inputs",
+      "collect is a generator; expected a function",
+    ],
+  ])("is refused before anything is served: %s", async (source, text) => {
+    await expect(start(source)).rejects.toMatchObject({ message: expect.stringContaining(text) });
+  });
+
+  test("may have something else under the name collect where nothing is yielded", async () => {
+    const servable = await start("collect = 3\ndef process(inputs, ctx):\n    return inputs");
+    expect(await ask(servable, { x: 1 })).toEqual({ x: 1 });
+  });
+});
+
+describe.skipIf(python === undefined)("an asynchronous generator in Python", () => {
+  const waiting = (folder: string) =>
+    counting(folder, "async def", "if last > 9 and number == 3: await asyncio.get_running_loop().create_future()");
+
+  test("that awaits is cancelled when its client leaves", async () => {
+    const folder = tempFolder({});
+    const servable = await start(waiting(folder));
+    const abort = new AbortController();
+    const sink = new CollectedParts();
+    const end = runParts(servable, { x: 10 }, sink, { signal: abort.signal });
+    end.catch(() => {});
+    await expect.poll(() => textOf(`${folder}/asked`)).toBe("3");
+    abort.abort();
+    await expect(end).rejects.toMatchObject({ code: "cancelled" });
+    await fileExists(`${folder}/left`);
+    expect((await collect(servable, 1)).parts).toEqual([{ number: 1, open: 1 }]);
+  });
+
+  test("that awaits for too long fails its request alone: its process stays, and others in it go on", async () => {
+    const folder = tempFolder({});
+    const servable = await start(
+      `${waiting(folder)}
+PID = os.getpid()
+def collect(parts, ctx):
+    return {"pid": PID}
+`,
+      { hookTimeoutMs: 300 },
+    );
+    const before = await ask(servable, { x: 1 });
+    const room = createDeferred<void>();
+    const sink = new CollectedParts(() => room.promise);
+    const other = runParts(servable, { x: 9 }, sink);
+    const { end } = await collect(servable, 10);
+    expect(end).toMatchObject({
+      code: "deadline_exceeded",
+      message: expect.stringContaining("The hook process has not given part 3 within 300 ms"),
+    });
+    room.resolve();
+    expect((await other).parts).toBe(9);
+    expect(await ask(servable, { x: 1 })).toEqual(before);
+  });
+
+  test("awaits beside others, and beside hooks that compute", async () => {
+    const servable = await start(`
+import asyncio
+
+STARTED = []
+
+async def postprocess(outputs, ctx):
+    STARTED.append(1)
+    # All are under way at the same time.
+    while len(STARTED) < 8:
+        await asyncio.sleep(0.001)
+    yield {"y": 1}
+`);
+    const ends = await Promise.all(Array.from({ length: 8 }, () => collect(servable)));
+    expect(ends.map(({ parts }) => parts)).toEqual(Array.from({ length: 8 }, () => [{ y: 1 }]));
+  });
+
+  test("is one task from its first part to its last", async () => {
+    const servable = await start(`
+import asyncio, contextvars
+
+NAME = contextvars.ContextVar("name")
+
+async def process(inputs, ctx):
+    task = asyncio.current_task()
+    NAME.set("own")
+    for _ in range(3):
+        yield {"same": asyncio.current_task() is task, "name": NAME.get()}
+`);
+    expect((await collect(servable)).parts).toEqual([1, 2, 3].map(() => ({ same: true, name: "own" })));
+  });
+});
