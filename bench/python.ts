@@ -5,7 +5,7 @@ import { join } from "node:path";
 import { monitorEventLoopDelay } from "node:perf_hooks";
 import { setTimeout } from "node:timers/promises";
 import { parseArgs } from "node:util";
-import type { Model } from "../src/drivers/driver.ts";
+import type { Model, PartsModel } from "../src/drivers/driver.ts";
 import { parseOptions } from "../src/drivers/option-table.ts";
 import pytorch from "../src/drivers/pytorch.ts";
 import { createSilentLogger } from "../src/observability/logger.ts";
@@ -145,15 +145,15 @@ async function delayOf(work: () => Promise<unknown>, seconds: number): Promise<D
   return { p99Ms: delay.percentile(99) / 1e6, maxMs: delay.max / 1e6 };
 }
 
-function load(path: string): Promise<Model> {
+function load(path: string): Promise<Model | PartsModel> {
   const options = parseOptions(pytorch.options, { python: PYTHON, threads: "1" });
   return pytorch.load(path, options, { log: createSilentLogger(), threads: 1 });
 }
 
-function caller(model: Model, shape: readonly number[]): () => Promise<void> {
+function caller(model: Model | PartsModel, shape: readonly number[]): () => Promise<void> {
   const [name = "input"] = Object.keys(model.hookArgs?.model_inputs as object);
   const tensor = createTensor("float32", shape, new Float32Array(elementCount(shape)).fill(0.5));
   const inputs = createTensors([[name, tensor]]);
   const { signal } = new AbortController();
-  return async () => void (await model.predict(inputs, { signature: DEFAULT_SIGNATURE, signal }));
+  return async () => void (await model.predict?.(inputs, { signature: DEFAULT_SIGNATURE, signal }));
 }

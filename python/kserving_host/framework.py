@@ -29,6 +29,9 @@ class BaseFramework:
     dry_runs = True
     # Whether it takes rows of features, or columns of them: texts beside numbers, of which some may be missing.
     is_tabular = False
+    # Whether it answers in parts, by `stream`; and whether it also answers at once, by `predict`.
+    in_parts = False
+    at_once = True
 
     def __init__(self, request):
         self.request = request
@@ -43,6 +46,10 @@ class BaseFramework:
 
     def predict(self, inputs, wanted):
         """Outputs by name, as arrays; `wanted` names those that are needed, None all."""
+        raise NotImplementedError
+
+    def stream(self, inputs):
+        """What makes the parts of an answer, for `by_name`: an iterator, or an asynchronous one."""
         raise NotImplementedError
 
     def to_array(self, value):

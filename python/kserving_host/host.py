@@ -5,11 +5,13 @@ import importlib.util
 import os
 import signal
 import sys
+import threading
 import time
 
 from .ending import end_process
 from .errors import HostError, one_line, traceback_text
 from .parent import end_with_parent
+from .parts import END, open_parts
 from .signals import pass_over_signals
 
 LIFE_FD = 0
@@ -38,6 +40,9 @@ class Host:
         self._frames = frames
         self._framework = None
         self._pid = os.getpid()
+        # Answers of an event loop come from its thread.
+        self._lock = threading.Lock()
+        self._streams = {}
 
     def answer(self):
         """Reads one question and answers it, whatever comes of it."""
@@ -46,8 +51,14 @@ class Host:
             from .hooks.loop import serve as serve_hooks
 
             serve_hooks(self._frames, question)
+        self._reply(question, lambda: self._run(question))
+
+    def _reply(self, question, make):
+        """Answers with what `make` returns, None for nothing yet, or with the error that it raises."""
         try:
-            self._write(question, *self._run(question))
+            answer = make()
+            if answer is not None:
+                self._write(question, *answer)
         except SystemExit:
             raise
         except BaseException as error:
@@ -57,13 +68,15 @@ class Host:
     def close(self):
         """Lets the model close."""
         try:
+            for parts, _ in self._streams.values():
+                parts.leave(lambda _, error: None)
             if self._framework is not None:
                 self._framework.close()
         except BaseException as error:
             print(f"close failed: {one_line(error)}", file=sys.stderr)
 
     def _run(self, question):
-        """Header of the answer, and the tensors after it."""
+        """Header of the answer, and the tensors after it; None if it comes later."""
         if question.failure is not None:
             raise question.failure
         message = question.message
@@ -72,6 +85,10 @@ class Host:
             return {"result": sys.executable}, {}
         if operation == "predict":
             return {}, self._predict(message.get("outputs"), question)
+        if operation in ("open", "next"):
+            return self._next(question)
+        if operation == "leave":
+            return self._leave(question)
         if operation == "call":
             from . import handles
 
@@ -81,15 +98,33 @@ class Host:
         return {"result": facts}, {}
 
     def _predict(self, wanted, question):
-        if question.deadline and 1000 * time.time() > question.deadline:
-            raise HostError("deadline_exceeded", "The request's deadline passed.")
-        outputs = self._framework.predict(question.tensors, wanted)
-        if wanted is None:
-            return outputs
-        missing = [name for name in wanted if name not in outputs]
-        if missing:
-            raise HostError("invalid_argument", f'The model gave no output "{missing[0]}". It gave {", ".join(outputs)}.')
-        return {name: outputs[name] for name in wanted}
+        _check_deadline(question)
+        return _pick(self._framework.predict(question.tensors, wanted), wanted)
+
+    def _next(self, question):
+        """Has a generator make its next part; the first one, if the question has inputs."""
+        message = question.message
+        if message["op"] == "open":
+            _check_deadline(question)
+            self._streams[question.context] = open_parts(self._framework.stream(question.tensors)), message.get("outputs")
+        parts, wanted = self._streams[question.context]
+        parts.next(lambda part, error: self._reply(question, lambda: self._part(question.context, part, error, wanted)))
+
+    def _part(self, stream, part, error, wanted):
+        """`result` is null behind the last part."""
+        if part is END or error is not None:
+            self._streams.pop(stream, None)
+        if error is not None:
+            raise HostError("internal", "The model failed: it called sys.exit()") if isinstance(error, SystemExit) else error
+        if part is END:
+            return {"result": None}, {}
+        return {}, _pick(self._framework.by_name(part), wanted)
+
+    def _leave(self, question):
+        parts, _ = self._streams.pop(question.context, (None, None))
+        if parts is None:
+            return {}, {}
+        parts.leave(lambda _, error: self._reply(question, lambda: _left(error)))
 
     def _to_failure(self, error):
         if isinstance(error, HostError):
@@ -102,12 +137,13 @@ class Host:
         if os.getpid() != self._pid:
             # The model has forked, and this is the child, which has come back into a loop that is not its own.
             os._exit(0)
-        try:
-            self._frames.write(question, header, tensors)
-        except OSError:
-            raise
-        except Exception as error:
-            self._frames.write(question, {"error": _detail(self._to_fault(error))}, {})
+        with self._lock:
+            try:
+                self._frames.write(question, header, tensors)
+            except OSError:
+                raise
+            except Exception as error:
+                self._frames.write(question, {"error": _detail(self._to_fault(error))}, {})
 
     def _to_fault(self, error):
         """The failure of an answer that cannot be written: whatever was raised, the caller had no part in it."""
@@ -115,6 +151,28 @@ class Host:
         if isinstance(error, HostError) or failure.code != "invalid_argument":
             return failure
         return HostError("internal", f"The model gave what cannot be sent: {one_line(error)}", failure.detail)
+
+
+def _check_deadline(question):
+    if question.deadline and 1000 * time.time() > question.deadline:
+        raise HostError("deadline_exceeded", "The request's deadline passed.")
+
+
+def _pick(outputs, wanted):
+    """Those of the names; all for None."""
+    if wanted is None:
+        return outputs
+    missing = [name for name in wanted if name not in outputs]
+    if missing:
+        raise HostError("invalid_argument", f'The model gave no output "{missing[0]}". It gave {", ".join(outputs)}.')
+    return {name: outputs[name] for name in wanted}
+
+
+def _left(error):
+    """The answer once a generator has run its `finally`."""
+    if error is not None:
+        raise error
+    return {}, {}
 
 
 def _failure_of_run(framework, error):
@@ -140,7 +198,8 @@ def load(message):
     add_import_paths(message["import_paths"])
     framework = framework_module.Framework(LoadRequest(message))
     framework.load()
-    return framework, {"signature": describe(framework), "python": sys.executable, "facts": framework.facts()}
+    facts = {"signature": describe(framework), "python": sys.executable, "facts": framework.facts()}
+    return framework, {**facts, "inParts": framework.in_parts, "atOnce": framework.at_once}
 
 
 def _import_framework(name, needed):

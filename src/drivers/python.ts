@@ -1,5 +1,5 @@
 import { invalidArgument } from "../errors.ts";
-import { defineDriver } from "./driver.ts";
+import { defineDriver, type Model, type PartsModel } from "./driver.ts";
 import { loadPythonModel } from "./python/load-python-model.ts";
 import { PYTHON_HOST_OPTIONS, type PythonHostOptions, parseModelArgs } from "./python/python-host-options.ts";
 
@@ -10,12 +10,12 @@ interface PythonOptions extends PythonHostOptions {
 }
 
 /** Runs the user's own class in the user's own Python. */
-export default defineDriver<PythonOptions>({
+export default defineDriver<PythonOptions, Model | PartsModel>({
   name: "python",
   options: {
     model_class: {
       type: "string",
-      help: "The class, as package.module:Model; it has predict(inputs), and if it likes load(path, options), inputs, outputs, close().",
+      help: "The class, as package.module:Model; it has predict(inputs) or predict_stream(inputs), and if it likes load(path, options), inputs, outputs, close().",
     },
     model_args: {
       type: "string",

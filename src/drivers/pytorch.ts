@@ -1,4 +1,4 @@
-import { defineDriver } from "./driver.ts";
+import { defineDriver, type Model, type PartsModel } from "./driver.ts";
 import { loadPythonModel } from "./python/load-python-model.ts";
 import { PYTHON_HOST_OPTIONS, type PythonHostOptions, parseModelArgs } from "./python/python-host-options.ts";
 
@@ -14,7 +14,7 @@ interface PytorchOptions extends PythonHostOptions {
 }
 
 /** Runs PyTorch's models in the user's own Python: state dicts with their class, TorchScript, exported programs. */
-export default defineDriver<PytorchOptions>({
+export default defineDriver<PytorchOptions, Model | PartsModel>({
   name: "pytorch",
   options: {
     model_class: { type: "string", help: "The class that takes the file's weights, as package.module:Net." },

@@ -1,4 +1,7 @@
-"""The user's own class: `load(path, options)`, `predict(inputs) -> outputs`, and if it likes `inputs`, `outputs`, `close()`."""
+"""The user's own class: `load(path, options)`, `predict(inputs) -> outputs`, and if it likes `inputs`, `outputs`, `close()`.
+
+It answers in parts by a generator: `predict` itself, or `predict_stream(inputs)` beside it or in place of it.
+"""
 
 import operator
 
@@ -7,6 +10,7 @@ import numpy as np
 from .. import arrays, user_module
 from ..errors import HostError, last_lines, one_line, refused
 from ..framework import BaseFramework
+from ..parts import kind_of
 
 
 class Framework(BaseFramework):
@@ -17,8 +21,7 @@ class Framework(BaseFramework):
         options = self.request.options
         self.model_class = user_module.load_class(options["model_class"])
         self.model = user_module.create(self.model_class, options.get("model_args"))
-        if not callable(getattr(self.model, "predict", None)):
-            raise refused(f"{options['model_class']} has no method predict(inputs); expected a class with load(path, options) and predict(inputs).")
+        self._take_methods(options["model_class"])
         if callable(getattr(self.model, "load", None)):
             self._load(options)
         self.inputs = self.request.inputs or _specs(self.model, "inputs")
@@ -26,9 +29,13 @@ class Framework(BaseFramework):
         self._known = self.inputs and [each["name"] for each in self.inputs]
 
     def predict(self, inputs, wanted):
-        if self._known:
-            self.check_names(inputs, self._known, self._known)
-        return self.by_name(self.model.predict({name: self.from_array(name, array) for name, array in inputs.items()}))
+        return self.by_name(self.model.predict(self._given(inputs)))
+
+    def stream(self, inputs):
+        parts = self._stream(self._given(inputs))
+        if hasattr(parts, "__next__") or hasattr(parts, "__aiter__"):
+            return parts
+        raise HostError("internal", f"predict_stream returned a {type(parts).__name__}; expected a generator, or another iterator of outputs.")
 
     def from_array(self, name, array):
         """bfloat16 comes as float32, which holds each of its values."""
@@ -59,6 +66,19 @@ class Framework(BaseFramework):
     def close(self):
         if callable(getattr(self.model, "close", None)):
             self.model.close()
+
+    def _given(self, inputs):
+        if self._known:
+            self.check_names(inputs, self._known, self._known)
+        return {name: self.from_array(name, array) for name, array in inputs.items()}
+
+    def _take_methods(self, name):
+        predict, stream = (getattr(self.model, each, None) for each in ("predict", "predict_stream"))
+        if not callable(predict) and not callable(stream):
+            raise refused(f"{name} has no method predict(inputs); expected a class with load(path, options) and predict(inputs), or predict_stream(inputs) that yields.")
+        self.at_once = callable(predict) and kind_of(predict) is None
+        self.in_parts = callable(stream) or not self.at_once
+        self._stream = stream if callable(stream) else predict
 
     def _load(self, options):
         try:

@@ -4,7 +4,7 @@ import { failedPrecondition, ServingError } from "../../errors.ts";
 import { unlessAborted } from "../../platform/async/cancel-source.ts";
 import { processMemory } from "../../platform/processes/watched-child.ts";
 import { PYTHON_FRAMEWORKS, type PythonFramework } from "../../storage/runtimes/python-frameworks.ts";
-import { type Driver, type DriverHost, defineDriver, type Model } from "../driver.ts";
+import { type Driver, type DriverHost, defineDriver, type Model, type PartsModel } from "../driver.ts";
 import { describeNoModel, readHead } from "../file-kind.ts";
 import type { OptionSpec, OptionTable } from "../option-table.ts";
 import { boosterLibrary } from "./booster-file.ts";
@@ -47,7 +47,7 @@ interface Started {
  * Loads a model in processes of the first interpreter with the framework. Throws `failed_precondition` if there is
  * none, and with Python's error for the model.
  */
-export async function loadPythonModel(source: PythonSource, host: DriverHost): Promise<Model> {
+export async function loadPythonModel(source: PythonSource, host: DriverHost): Promise<Model | PartsModel> {
   assertIsModel(source);
   const request = toRequest(source, host);
   const log = host.log.child({ driver: source.framework.name });
@@ -67,8 +67,9 @@ export async function loadPythonModel(source: PythonSource, host: DriverHost): P
 
 /** The process of a model that is still the one that was loaded first: clients were told its inputs and outputs. */
 async function sameModel({ process, loaded }: Started, first: Started, path: string): Promise<PythonProcess> {
-  const facts = ({ inputs, outputs }: LoadedFacts["signature"]) => JSON.stringify([inputs, outputs]);
-  if (facts(loaded.signature) === facts(first.loaded.signature)) return process;
+  const facts = ({ signature: { inputs, outputs }, inParts, atOnce }: LoadedFacts) =>
+    JSON.stringify([inputs, outputs, inParts, atOnce]);
+  if (facts(loaded) === facts(first.loaded)) return process;
   await process.close();
   throw failedPrecondition(`The model at "${path}" has other inputs or outputs than before; load it again.`);
 }
@@ -171,7 +172,7 @@ export function frameworkDriver(name: string): Driver {
   const { title, module, install, files = "", endings = [] } = PYTHON_FRAMEWORKS[name] as PythonFramework;
   const framework = { name, title, module, files, howToInstall: `Install it there: ${install}.` };
   const ownTable = frameworkOptions(name);
-  return defineDriver<PythonHostOptions>({
+  return defineDriver<PythonHostOptions, Model | PartsModel>({
     name,
     options: { ...ownTable, ...PYTHON_HOST_OPTIONS } as OptionTable<PythonHostOptions>,
     placement: "inline",

@@ -9,7 +9,8 @@ import {
   type TensorSpec,
 } from "../../tensor/signature/signature.ts";
 import { createTensors, isTensor, type Tensors } from "../../tensor/tensor.ts";
-import type { Model, PredictCall } from "../driver.ts";
+import type { Model, PartsModel, PredictCall } from "../driver.ts";
+import type { PythonRequest } from "./conversation.ts";
 import { SLOTS } from "./python-process.ts";
 import type { SupervisedProcess } from "./supervised-process.ts";
 
@@ -29,7 +30,14 @@ export interface LoadedFacts {
   readonly facts: Readonly<Record<string, unknown>>;
   /** The interpreter. */
   readonly python: string;
+  /** True if the model answers in parts. */
+  readonly inParts: boolean;
+  /** True if it also has an answer for requests that take only one. */
+  readonly atOnce: boolean;
 }
+
+/** Answers in parts that are under way in one process at most: they take turns, a part each. */
+const STREAMS = 64;
 
 /** The handle of hooks for an object of Python: its methods by name, `encoder.forward` included. */
 interface ObjectHandle {
@@ -38,7 +46,12 @@ interface ObjectHandle {
 }
 
 /** A model in one or several Python processes; a request is sent to the least busy one. */
-export function createPythonModel(driver: string, processes: readonly SupervisedProcess[], loaded: LoadedFacts): Model {
+export function createPythonModel(
+  driver: string,
+  processes: readonly SupervisedProcess[],
+  loaded: LoadedFacts,
+): Model | PartsModel {
+  const { inParts, atOnce } = loaded;
   const { inputs, suggested, outputs, likely, isPure } = loaded.signature;
   const names = (specs: readonly LooseSpec[] | null) => specs?.map(({ name }) => name) ?? [];
   // Runs that were given up go on, and keep their places: others do not wait behind them in the process.
@@ -46,11 +59,11 @@ export function createPythonModel(driver: string, processes: readonly Supervised
   const handle = (target: string): ObjectHandle => ({
     call: (method, args = []) => callMethod(leastLoaded(processes), { target, method, args }),
   });
-  return {
+  const common = {
     signatures: { [DEFAULT_SIGNATURE]: toSignature(loaded) },
     isPure,
     likelyInputs: likely.map((list) => list.map(toSpec)),
-    concurrency: SLOTS * processes.length,
+    concurrency: (inParts ? STREAMS : SLOTS) * processes.length,
     copiesInputs: true,
     hookArgs: {
       driver,
@@ -61,11 +74,35 @@ export function createPythonModel(driver: string, processes: readonly Supervised
     },
     processIds: () => processes.flatMap(({ pid }) => pid ?? []),
     isReady: () => processes.some(({ isReady }) => isReady),
-    predict: (tensors, call) => predict({ processes, places }, tensors, call),
     close: async () => {
       await Promise.all(processes.map((process) => process.close()));
     },
-  };
+  } satisfies Partial<Model>;
+  const atOneGo: Pick<Model, "predict"> = { predict: (tensors, call) => predict({ processes, places }, tensors, call) };
+  if (!inParts) return { ...common, ...atOneGo };
+  const predictStream: PartsModel["predictStream"] = (tensors, call) => predictParts(processes, tensors, call);
+  return { ...common, ...(atOnce && atOneGo), predictStream };
+}
+
+async function* predictParts(
+  processes: readonly SupervisedProcess[],
+  tensors: Tensors,
+  call: PredictCall,
+): AsyncGenerator<Tensors, void, undefined> {
+  const { signal } = call;
+  if (signal.aborted) throw ServingError.from(signal.reason);
+  const request = { op: "open", tensors, ...wishesOf(call) } as const;
+  for await (const part of leastLoaded(processes).askParts(request, signal)) yield part.tensors;
+}
+
+/** Members of a request besides its inputs. */
+interface Wishes extends Pick<PythonRequest, "deadline"> {
+  readonly outputs?: readonly string[];
+}
+
+function wishesOf({ outputs, deadlineMs }: PredictCall): Wishes {
+  const deadline = deadlineMs === undefined ? undefined : Date.now() + deadlineMs;
+  return { deadline, ...(outputs && { outputs }) };
 }
 
 interface PredictPlaces {
@@ -74,12 +111,12 @@ interface PredictPlaces {
 }
 
 async function predict({ processes, places }: PredictPlaces, tensors: Tensors, call: PredictCall): Promise<Tensors> {
-  const { outputs, signal, deadlineMs } = call;
+  const { signal } = call;
   if (signal.aborted) throw ServingError.from(signal.reason);
-  const deadline = deadlineMs === undefined ? undefined : Date.now() + deadlineMs;
+  const wishes = wishesOf(call);
   const ask = async () => {
     if (signal.aborted) throw ServingError.from(signal.reason);
-    return leastLoaded(processes).ask({ op: "predict", tensors, deadline, ...(outputs && { outputs }) });
+    return leastLoaded(processes).ask({ op: "predict", tensors, ...wishes });
   };
   return (await untilAborted(places.run(ask, signal), signal)).tensors;
 }

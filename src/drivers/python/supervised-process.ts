@@ -1,6 +1,7 @@
 import { reasonText, ServingError } from "../../errors.ts";
 import type { Logger } from "../../observability/logger.ts";
 import { Backoff } from "../../platform/async/backoff.ts";
+import { unlessAborted } from "../../platform/async/cancel-source.ts";
 import type { PythonRequest, PythonResponse } from "./conversation.ts";
 import type { PythonProcess } from "./python-process.ts";
 
@@ -23,6 +24,9 @@ export class SupervisedProcess {
   readonly #backoff = new Backoff(BACKOFF);
   readonly #waiting: Waiter[] = [];
   #alive: PythonProcess | undefined;
+  /** Answers in parts that are under way. */
+  #streams = 0;
+  #lastStream = 0;
   /** The error of the last attempt to restart it. */
   #failure: ServingError | undefined;
   #retry: NodeJS.Timeout | undefined;
@@ -46,9 +50,9 @@ export class SupervisedProcess {
     return this.isReady ? this.#alive?.pid : undefined;
   }
 
-  /** Number of open requests; without a process, more than any process has. */
+  /** Number of open requests and answers in parts; without a process, more than any process has. */
   get load(): number {
-    return this.#alive?.isRunning ? this.#alive.pending : Number.MAX_SAFE_INTEGER;
+    return this.#alive?.isRunning ? this.#alive.pending + this.#streams : Number.MAX_SAFE_INTEGER;
   }
 
   /**
@@ -56,10 +60,27 @@ export class SupervisedProcess {
    * that has failed, or the process ends meanwhile.
    */
   async ask(request: PythonRequest): Promise<PythonResponse> {
-    const process = this.#alive?.isRunning ? this.#alive : await this.#next();
+    const process = await this.#running();
     const answer = await process.ask(request);
     this.#backoff.reset();
     return answer;
+  }
+
+  /**
+   * Asks for an answer in parts, each of which the process makes once it is asked for it. All are of one process:
+   * rejects with `unavailable` if that ends meanwhile. The process ends one that is left, or whose signal aborts.
+   */
+  async *askParts(request: PythonRequest, signal: AbortSignal): AsyncGenerator<PythonResponse, void, undefined> {
+    this.#streams++;
+    this.#lastStream = (this.#lastStream + 1) >>> 0;
+    try {
+      const context = this.#lastStream;
+      const process = await this.#running();
+      yield* eachPart((asked) => process.ask({ ...asked, context }), request, signal);
+      this.#backoff.reset();
+    } finally {
+      this.#streams--;
+    }
   }
 
   /** Ends the process, after its model has closed. */
@@ -73,6 +94,10 @@ export class SupervisedProcess {
 
   get #isClosed(): boolean {
     return this.#closing.signal.aborted;
+  }
+
+  async #running(): Promise<PythonProcess> {
+    return this.#alive?.isRunning ? this.#alive : this.#next();
   }
 
   #next(): Promise<PythonProcess> {
@@ -110,6 +135,30 @@ export class SupervisedProcess {
       for (const { reject } of this.#waiting.splice(0)) reject(this.#failure);
       this.#startLater(`the model could not be loaded again: ${reasonText(cause)}`, cause);
     }
+  }
+}
+
+type Ask = (request: PythonRequest) => Promise<PythonResponse>;
+
+async function* eachPart(
+  ask: Ask,
+  first: PythonRequest,
+  signal: AbortSignal,
+): AsyncGenerator<PythonResponse, void, undefined> {
+  let isOpen = true;
+  try {
+    for (let request = first; ; request = { op: "next" }) {
+      const answer = await unlessAborted(ask(request), signal);
+      isOpen = answer.result !== null;
+      if (!isOpen) return;
+      yield answer;
+    }
+  } catch (reason) {
+    isOpen = false;
+    await ask({ op: "leave" }).catch(() => {});
+    throw ServingError.from(reason);
+  } finally {
+    if (isOpen) await ask({ op: "leave" });
   }
 }
 

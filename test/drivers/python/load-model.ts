@@ -1,5 +1,5 @@
 import { onTestFinished } from "vitest";
-import type { Model } from "../../../src/drivers/driver.ts";
+import type { Model, PartsModel } from "../../../src/drivers/driver.ts";
 import { parseOptions, type RawOptions } from "../../../src/drivers/option-table.ts";
 import { findDriver } from "../../../src/drivers/registry.ts";
 import { createSilentLogger, type Logger } from "../../../src/observability/logger.ts";
@@ -13,12 +13,20 @@ export interface LoadChoices {
   readonly log?: Logger;
 }
 
+/** Loads a model that answers once, until the test ends. */
+export async function loadModel(name: string, path: string, choices: LoadChoices = {}): Promise<Model> {
+  const model = await loadAnyModel(name, path, choices);
+  const { predict } = model;
+  if (predict === undefined) throw new Error(`A model of ${name} answers in parts alone.`);
+  return { ...model, predict };
+}
+
 /** Loads a model until the test ends. */
-export async function loadModel(
+export async function loadAnyModel(
   name: string,
   path: string,
   { options = {}, log = createSilentLogger() }: LoadChoices = {},
-): Promise<Model> {
+): Promise<Model | PartsModel> {
   const { driver } = await findDriver(name);
   const all = { import_path: IMPORT_PATH, ...options };
   const model = (await driver.load(path, parseOptions(driver.options, all), { log, threads: 1 })) as Model;
