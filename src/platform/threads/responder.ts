@@ -148,7 +148,7 @@ export class Responder {
     }
   }
 
-  /** Posts what is held with all else of this tick, before the code that makes the next part may block the thread. */
+  /** Posts the held parts with all else of this tick, before the code that makes the next part may block the thread. */
   async #flushTick(): Promise<void> {
     await new Promise<void>((resolve) => process.nextTick(resolve));
     this.#channel.flush();
