@@ -27,7 +27,7 @@ async function startSlow(): Promise<string> {
   return `127.0.0.1:${(server.address() as AddressInfo).port}`;
 }
 
-/** How a server with so many hook threads, whose hook calls the slow one, answers. */
+/** Asks a server with so many hook threads, whose hook calls the slow one. */
 async function answerOf(workers: number): Promise<readonly [status: number, text: string]> {
   const address = await startSlow();
   const code = `export default { preprocess: (inputs, ctx) => ctx.remote("${address}").predict(inputs) };`;

@@ -1,6 +1,6 @@
 import { invalidArgument, type ServingError } from "../../errors.ts";
-import type { RequestParameters } from "../../hooks/hooks.ts";
 import { MAX_TIMER_MS } from "../../platform/limits/call-limits.ts";
+import type { CallOptions } from "../../serving/inference-service.ts";
 
 /** The free parameters of a request, an input or an output, by name. */
 export type Parameters = ReadonlyMap<string, Parameter>;
@@ -39,7 +39,7 @@ export function readScheduling(parameters: Parameters): Scheduling {
 const OWN = ["signature_name", "priority", "timeout", "typed_outputs", "binary_data_output", "strict_json"];
 
 /** The parameters of a request that are meant for its model and hooks; undefined if there are none. */
-export function modelParameters(parameters: Parameters): RequestParameters | undefined {
+export function modelParameters(parameters: Parameters): CallOptions["parameters"] {
   if (parameters.size === 0) return undefined;
   const given = [...parameters].filter(([name]) => !OWN.includes(name) && !name.startsWith("triton_"));
   return given.length === 0 ? undefined : Object.fromEntries(given.map(([name, value]) => [name, toNumber(value)]));
