@@ -1,7 +1,8 @@
 import { failedPrecondition, ServingError } from "../errors.ts";
 import { kindOf } from "../platform/text/kind-of.ts";
 import { isHeaderText } from "./check-response.ts";
-import type { RawCall, RawEntry, RawResult } from "./raw-entry.ts";
+import type { RawCall, RawEntry, RawResult, RawStream } from "./raw-entry.ts";
+import { partsOf } from "./raw-parts.ts";
 import { sealBody } from "./seal-body.ts";
 
 /** Names of the handlers, which are also those of their entries. */
@@ -87,9 +88,13 @@ function sealInput(returned: unknown): RawResult {
   );
 }
 
-/** A body and its media type. */
-function sealAnswer(returned: unknown, name: HandlerName): RawResult {
+/** A body and its media type, or the parts of one. */
+function sealAnswer(returned: unknown, name: HandlerName): RawResult | RawStream {
+  const alone = partsOf(returned);
+  if (alone !== undefined) return { status: 200, contentType: undefined, open: alone };
   const [body, contentType] = Array.isArray(returned) ? (returned as readonly unknown[]) : [];
+  const open = partsOf(body);
+  if (open !== undefined && isHeaderText(contentType)) return { status: 200, contentType, open };
   const isBody = typeof body === "string" || body instanceof Uint8Array;
   if (Array.isArray(returned) && returned.length === 2 && isBody && isHeaderText(contentType)) {
     return { status: 200, contentType, body: sealBody(body, "").body };

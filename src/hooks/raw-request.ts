@@ -23,8 +23,31 @@ export interface RawAnswer {
   readonly status?: number;
   /** Default: `text/plain` of a text, `application/octet-stream` of bytes, `application/json` of an object. */
   readonly contentType?: string;
-  /** A text, bytes, or an object to be sent as JSON, in which tensors become nested lists. Default: no body. */
-  readonly body?: string | Uint8Array | object;
+  /**
+   * A text, bytes, or an object to be sent as JSON, in which tensors become nested lists. A generator, or anything else
+   * to be read by `for await`, is a body whose parts are sent as they are made. Default: no body.
+   */
+  readonly body?: string | Uint8Array | RawParts | object;
+}
+
+/** The parts of a body. It is left by `return()` when the client leaves. */
+export type RawParts = AsyncIterable<RawPart> | Generator<RawPart | Promise<RawPart>, void, undefined>;
+
+/** A part of a body: bytes and texts are sent as they are. */
+export type RawPart = string | Uint8Array | RawEvent;
+
+/** One of Server-Sent Events, with at least one member. */
+export interface RawEvent {
+  /** A text, or a value to be sent as JSON. */
+  readonly data?: unknown;
+  /** Its type, which a browser calls `message` if it is absent. */
+  readonly event?: string;
+  /** What a client that connects again sends as `Last-Event-ID`. */
+  readonly id?: string;
+  /** Time after which a client connects again, in milliseconds. */
+  readonly retry?: number;
+  /** A text that no client shows. */
+  readonly comment?: string;
 }
 
 /**
@@ -35,7 +58,8 @@ export interface ContextRoute<Context> {
   readonly path: string;
   /** Default POST. GET also answers HEAD. */
   readonly methods?: readonly RawMethod[];
-  answer(request: RawRequest, ctx: Context): RawAnswer | Promise<RawAnswer>;
+  /** Parts alone, as of `async *answer`, have the status 200 and the media type of the first one. */
+  answer(request: RawRequest, ctx: Context): RawAnswer | Promise<RawAnswer> | RawParts;
 }
 
 /** Methods that a route may have. */

@@ -4,7 +4,8 @@ import { didYouMean } from "../platform/text/nearest.ts";
 import { isObject } from "../tensor/record.ts";
 import { isHeaderText } from "./check-response.ts";
 import type { RawRoute } from "./hooks.ts";
-import type { RawCall, RawEntry, RawResult } from "./raw-entry.ts";
+import type { RawCall, RawEntry, RawResult, RawStream } from "./raw-entry.ts";
+import { partsOf } from "./raw-parts.ts";
 import { RAW_METHODS, type RawMethod, type RawRequest } from "./raw-request.ts";
 import { sealBody } from "./seal-body.ts";
 
@@ -92,7 +93,7 @@ function parseBody(body: Buffer): unknown {
 
 const ANSWER_MEMBERS = ["status", "contentType", "body"];
 
-function sealer(place: string): (returned: unknown) => RawResult {
+function sealer(place: string): (returned: unknown) => RawResult | RawStream {
   const refuse = (what: string, expected: string) =>
     new ServingError("internal", `The hook ${place} answered ${what}; expected ${expected}.`);
   return (returned) => {
@@ -100,14 +101,18 @@ function sealer(place: string): (returned: unknown) => RawResult {
       const missing = returned === undefined ? " (is a return missing?)" : "";
       throw refuse(`${kindOf(returned)}${missing}`, "an object such as { status: 200, body: { score: 1 } }");
     }
+    const alone = partsOf(returned);
+    if (alone !== undefined) return { status: 200, contentType: undefined, open: alone };
     const { status = 200, contentType, body } = returned as { status?: unknown; contentType?: unknown; body?: unknown };
     const unknown = Object.keys(returned).find((name) => !ANSWER_MEMBERS.includes(name));
     if (unknown !== undefined) throw refuse(`the member ${unknown}`, ANSWER_MEMBERS.join(", "));
     if (!isStatus(status)) throw refuse(`the status ${String(status).slice(0, 100)}`, "a whole number from 200 to 599");
+    if (contentType !== undefined && !isHeaderText(contentType))
+      throw refuse("no media type as contentType", 'one such as "image/jpeg"');
+    const open = partsOf(body);
+    if (open !== undefined) return { status, contentType, open };
     const sealed = sealBody(body, `The body that the hook ${place} answered`);
-    if (contentType === undefined) return { status, ...sealed };
-    if (!isHeaderText(contentType)) throw refuse("no media type as contentType", 'one such as "image/jpeg"');
-    return { status, contentType, body: sealed.body };
+    return { status, contentType: contentType ?? sealed.contentType, body: sealed.body };
   };
 }
 

@@ -174,16 +174,31 @@ export type Measure = <Result>(step: () => Promise<Result>) => Promise<Result>;
 
 type Parts = Iterator<unknown, unknown> | AsyncIterator<unknown, unknown>;
 
+/** Anything that gives parts, at its place in the hook file. */
+interface PartsSource<Part> extends Pick<PartsRun, "place" | "ctx" | "timeoutMs" | "onLeft" | "measure"> {
+  readonly open: () => Parts;
+  /** Makes what is taken of a value that was given; throws for what is no part. */
+  readonly toPart: (value: unknown, number: number) => Part;
+  readonly take: (part: Part) => Promise<void>;
+}
+
+/** {@link eachPart} of a generator among the hooks. */
+export function runParts(run: PartsRun): Promise<void> {
+  const { hook, values, args, ctx, place } = run;
+  const toPart = (value: unknown, number: number) => checkPart(value, number, place);
+  return eachPart({ ...run, toPart, open: () => hook(values as Tensors, ctx, args) });
+}
+
 /**
- * Runs a generator until it ends, throws, or its request ends; `ctx.part` is the number of its part meanwhile. Throws
- * as {@link runHook} does. When it is left early, its `return()` is called, which is not waited for.
+ * Runs what gives parts until it ends, throws, or its request ends; `ctx.part` is the number of its part meanwhile.
+ * Throws as {@link runHook} does. When it is left early, its `return()` is called, which is not waited for.
  */
-export async function runParts(run: PartsRun): Promise<void> {
+export async function eachPart<Part>(run: PartsSource<Part>): Promise<void> {
   const { ctx, take, onLeft, measure } = run;
   const { signal } = ctx;
   let parts: Parts | undefined;
   try {
-    const opened = open(run);
+    const opened = begin(run);
     parts = opened;
     for (let number = 1; ; number++) {
       signal.throwIfAborted();
@@ -201,10 +216,10 @@ export async function runParts(run: PartsRun): Promise<void> {
   }
 }
 
-/** Its parameters may throw. */
-function open({ hook, values, args, ctx, place }: PartsRun): Parts {
+/** A generator's parameters may throw. */
+function begin<Part>({ open, ctx, place }: PartsSource<Part>): Parts {
   try {
-    return hook(values as Tensors, ctx, args);
+    return open();
   } catch (reason) {
     throw hookError(place, reason, ctx.signal);
   }
@@ -213,8 +228,8 @@ function open({ hook, values, args, ctx, place }: PartsRun): Parts {
 const END = Symbol("the end of a generator");
 
 /** Its next part; throws its error, and those for any other value. */
-async function nextPart(parts: Parts, number: number, run: PartsRun): Promise<Values | typeof END> {
-  const { place, ctx, timeoutMs } = run;
+async function nextPart<Part>(parts: Parts, number: number, run: PartsSource<Part>): Promise<Part | typeof END> {
+  const { place, ctx, timeoutMs, toPart } = run;
   const missing = `given part ${number}`;
   const wait = { place, signal: ctx.signal, timeoutMs, missing };
   let next: IteratorResult<unknown, unknown>;
@@ -226,7 +241,7 @@ async function nextPart(parts: Parts, number: number, run: PartsRun): Promise<Va
   } catch (reason) {
     throw hookError(place, reason, ctx.signal);
   }
-  if (next.done !== true) return checkPart(value, number, place);
+  if (next.done !== true) return toPart(value, number);
   if (value === undefined) return END;
   throw new ServingError(
     "internal",
@@ -244,7 +259,7 @@ function checkPart(value: unknown, number: number, place: string): Values {
 }
 
 /** Lets a generator run its `finally`; one that does not end is given up as any hook whose promise never settles. */
-async function leave(parts: Parts, { place, ctx }: PartsRun): Promise<void> {
+async function leave(parts: Parts, { place, ctx }: Pick<PartsRun, "place" | "ctx">): Promise<void> {
   try {
     const ended = await settlesWithin(Promise.resolve(parts.return?.()), LEAVE_MS);
     if (!ended) ctx.log.warn(`${notEnded(place)} Does it await what never settles? Give ctx.signal to what it calls.`);

@@ -95,10 +95,10 @@ export async function timeHook<Result>(
  * The same for a hook that answers in parts: `run` measures what the hook does itself for each, without what its parts
  * go through and without the client. Only that is its time, and the hook is the one that runs.
  */
-export async function timeParts(
+export async function timeParts<Result>(
   { kind, stage, call, clock }: TimedHook,
-  run: (measure: Measure) => Promise<void>,
-): Promise<void> {
+  run: (measure: Measure) => Promise<Result>,
+): Promise<Result> {
   const { timeline, limits } = call;
   const id = timeline?.newId();
   const start = steadyMs();
@@ -115,7 +115,7 @@ export async function timeParts(
     }
   };
   try {
-    await run(measure);
+    return await run(measure);
   } catch (reason) {
     code = ServingError.from(reason).code;
     throw reason;

@@ -6,6 +6,7 @@ import type { HookContext, PartsHook } from "../hooks/hooks.ts";
 import { callHook, describeValue, isNamedValues } from "../hooks/run-hook.ts";
 import { notOneAnswer } from "../one-answer.ts";
 import { CancelSource, unlessAborted } from "../platform/async/cancel-source.ts";
+import { createDeferred } from "../platform/async/promises.ts";
 import { copyTensors } from "../tensor/packed-tensor.ts";
 import type { Values } from "../tensor/plain-value.ts";
 import {
@@ -49,8 +50,8 @@ type OpenRequest = (own: InferRequest) => { readonly inputs: Values; readonly ct
 /** Answers the requests of a pipeline whose hooks, or models, answer in parts. */
 export class PartedAnswers {
   readonly #parts: PartedParts;
-  /** Those under way, by the source of their signal. */
-  readonly #running = new Map<CancelSource, Promise<unknown>>();
+  /** The ends of those under way, by the source of their signal. */
+  readonly #running = new Map<CancelSource, Promise<void>>();
   /** The ends of generators that were left. */
   readonly #leaving = new Set<Promise<void>>();
   #isClosed = false;
@@ -60,31 +61,53 @@ export class PartedAnswers {
   }
 
   /** Writes the parts to the request's sink; without one, resolves with the only part, or all of them joined. */
-  async run(request: InferRequest, open: OpenRequest): Promise<InferResponse> {
+  run(request: InferRequest, open: OpenRequest): Promise<InferResponse> {
+    return this.runOwn(request, async (own, begin) => {
+      begin();
+      const { inputs, ctx } = open(own);
+      return this.#answer(inputs, { request: own, ctx });
+    });
+  }
+
+  /**
+   * Runs a request with its own signal. `begin` is to be called once it is known to be answered in parts, which could
+   * go on for ever: it ends with the hooks then.
+   */
+  async runOwn(
+    request: InferRequest,
+    answer: (own: InferRequest, begin: () => void) => Promise<InferResponse>,
+  ): Promise<InferResponse> {
     const { signal } = request.call;
     const source = new CancelSource();
     const abort = () => source.abort(signal.reason);
+    const ended = createDeferred<void>();
+    const begin = () => {
+      if (this.#isClosed) throw this.#closed();
+      this.#running.set(source, ended.promise);
+    };
     signal.throwIfAborted();
-    if (this.#isClosed) throw this.#closed();
     signal.addEventListener("abort", abort, { once: true });
     try {
-      const own = { ...request, call: { ...request.call, signal: source } };
-      const { inputs, ctx } = open(own);
-      const answered = this.#answer(inputs, { request: own, ctx });
-      this.#running.set(source, answered);
-      return await answered;
+      return await answer({ ...request, call: { ...request.call, signal: source } }, begin);
     } finally {
       signal.removeEventListener("abort", abort);
       this.#running.delete(source);
+      ended.resolve();
     }
   }
+
+  /** Counts the end of a generator that was left among what {@link close} waits for. */
+  readonly track = (ended: Promise<void>): void => {
+    const tracked = ended.finally(() => this.#leaving.delete(tracked));
+    this.#leaving.add(tracked);
+  };
 
   /** Ends the requests under way; resolves once their generators have ended, or have had their time. */
   async close(): Promise<void> {
     this.#isClosed = true;
     const ended = [...this.#running.values()];
     for (const source of this.#running.keys()) source.abort(this.#closed());
-    await Promise.allSettled(ended);
+    await Promise.all(ended);
     while (this.#leaving.size > 0) await Promise.all(this.#leaving);
   }
 
@@ -145,7 +168,7 @@ export class PartedAnswers {
   #each(inputs: Values, parted: PartedRequest, take: TakeStep): Promise<void> {
     const { stages, hooks } = this.#parts;
     const { ctx } = parted;
-    const run = { ...parted, take: inTurns(take), onLeft: (ended: Promise<void>) => this.#track(ended) };
+    const run = { ...parted, take: inTurns(take), onLeft: this.track };
     return ctx !== undefined && isGenerator(hooks?.process)
       ? stages.runProcessParts(hooks.process as PartsHook, inputs, { ...run, ctx })
       : stages.runParts(inputs, run);
@@ -158,21 +181,16 @@ export class PartedAnswers {
       `The ${what} closed while the answer was under way; send the request again.`,
     );
   }
-
-  #track(ended: Promise<void>): void {
-    const tracked = ended.finally(() => this.#leaving.delete(tracked));
-    this.#leaving.add(tracked);
-  }
 }
 
 /**
  * Lets the event loop turn after some parts: a generator that waits for nothing would otherwise go on until its client
  * takes no more, and neither others nor the news that the client has left would come through.
  */
-function inTurns(take: TakeStep): TakeStep {
+export function inTurns<Part>(take: (part: Part) => Promise<void>): (part: Part) => Promise<void> {
   let count = 0;
-  return async (step) => {
-    await take(step);
+  return async (part) => {
+    await take(part);
     if (++count % PARTS_OF_TURN === 0) await new Promise(setImmediate);
   };
 }

@@ -40,7 +40,9 @@ export class Pipeline {
   readonly #stages: Stages;
   /** True for one model without hooks. */
   readonly #isModelAlone: boolean;
-  /** Undefined for a pipeline that answers once. */
+  /** True if its hooks or models answer in parts. */
+  readonly #isParted: boolean;
+  /** Undefined for a pipeline that answers once, without functions that get bytes. */
   readonly #parted: PartedAnswers | undefined;
   /** True if its hooks make one answer of parts, for requests that take one; else the models do. */
   readonly #joinsParts: boolean;
@@ -50,8 +52,9 @@ export class Pipeline {
     this.#stages = new Stages(parts);
     const { served, hooks, hookTimeoutMs, models } = parts;
     this.#joinsParts = hooks !== undefined && (answersInParts(hooks) || hooks.collect !== undefined);
-    const isParted = isDecoupled(hooks && hookFacts(hooks), models);
-    this.#parted = isParted ? new PartedAnswers({ served, stages: this.#stages, hooks, hookTimeoutMs }) : undefined;
+    this.#isParted = isDecoupled(hooks && hookFacts(hooks), models);
+    const mayBeParted = this.#isParted || hooks?.entries !== undefined;
+    this.#parted = mayBeParted ? new PartedAnswers({ served, stages: this.#stages, hooks, hookTimeoutMs }) : undefined;
     this.#isModelAlone = parts.hooks === undefined && parts.models.length === 1;
     this.signatures = pipelineSignatures(parts.models, parts.hooks && hookEdges(parts.hooks));
   }
@@ -59,7 +62,7 @@ export class Pipeline {
   /** Runs one request; throws only ServingError. */
   async run(request: InferRequest): Promise<InferResponse> {
     try {
-      const isInParts = this.#parted !== undefined && (request.parts !== undefined || this.#joinsParts);
+      const isInParts = this.#isParted && (request.parts !== undefined || this.#joinsParts);
       return await (this.#isModelAlone && request.inputs.kind === "tensors" && request.raw === undefined && !isInParts
         ? this.#runModel(request)
         : this.#run(request, isInParts));
@@ -78,7 +81,10 @@ export class Pipeline {
   async #run(request: InferRequest, isInParts: boolean): Promise<InferResponse> {
     const { models, hooks, served } = this.#parts;
     const { inputs: payload, raw } = request;
-    if (raw !== undefined) return runRaw(raw, request, { ...this.#parts, open: () => this.#open(request).ctx });
+    if (raw !== undefined) {
+      const open = (own: InferRequest) => this.#open(own);
+      return runRaw(raw, request, { ...this.#parts, parted: this.#parted, open });
+    }
     if (this.#parted !== undefined && isInParts) return this.#runParts(request, this.#parted);
     const stages = this.#stages;
     if (hooks === undefined && payload.kind === "json")

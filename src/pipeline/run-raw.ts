@@ -2,53 +2,139 @@ import { ServingError } from "../errors.ts";
 import { checkResponse } from "../hooks/check-response.ts";
 import type { HookSet } from "../hooks/hook-set.ts";
 import type { HookContext } from "../hooks/hooks.ts";
-import { callHook } from "../hooks/run-hook.ts";
+import type { RawResult, RawStream } from "../hooks/raw-entry.ts";
+import { PartSealer } from "../hooks/raw-parts.ts";
+import { callHook, eachPart, type PartsRun } from "../hooks/run-hook.ts";
+import { notOneAnswer } from "../one-answer.ts";
+import { unlessAborted } from "../platform/async/cancel-source.ts";
+import { TRANSPORT_LIMITS } from "../platform/limits/transport-limits.ts";
+import { isEventStream } from "../platform/net/message-headers.ts";
 import { createTensor, createTensors, type Tensors } from "../tensor/tensor.ts";
-import type { HookClock } from "./hook-times.ts";
-import { timeHook } from "./hook-times.ts";
+import type { OpenStreams } from "./bound-stage.ts";
+import { type HookClock, timeParts } from "./hook-times.ts";
 import {
+  endOfParts,
   type InferRequest,
   type InferResponse,
+  type PartSink,
   RAW_BODY,
   type RawHead,
   type ServedVersion,
   toAnswer,
 } from "./infer-request.ts";
+import { inTurns, type PartedAnswers } from "./parted-answers.ts";
 import type { Payload } from "./payload.ts";
 
 /** The hooks of a pipeline, and a context for the request. */
 interface RawParts {
   readonly served: ServedVersion;
   readonly hooks?: HookSet;
+  readonly parted: PartedAnswers | undefined;
   readonly hookTimeoutMs?: number;
   readonly clock?: HookClock;
-  readonly open: () => HookContext;
+  readonly open: (own: InferRequest) => { readonly ctx: HookContext; readonly streams: Pick<OpenStreams, "leave"> };
 }
 
 /**
- * Calls the function of the hook file that a request names; throws `not_found` if
- * the file has none. Its time counts as that of `process`.
+ * Calls the function of the hook file that a request names; throws `not_found` if the file has none. A body in parts
+ * goes to the request's sink. Its time counts as that of `process`.
  */
 export async function runRaw(
   { entry: name, facts }: RawHead,
   asked: InferRequest,
-  { served, hooks, hookTimeoutMs: timeoutMs, clock, open }: RawParts,
+  parts: RawParts,
 ): Promise<InferResponse> {
+  const { served, hooks, parted, hookTimeoutMs: timeoutMs = 0, clock, open } = parts;
   const entry = hooks?.entries?.get(name);
-  if (entry === undefined) {
+  if (entry === undefined || parted === undefined) {
     const message = `Version ${served.version} of the model ${served.model} does not answer ${name}.`;
     throw new ServingError("not_found", message);
   }
-  const ctx = open();
-  const { inputs, call } = asked;
-  const request = { facts, headers: call.metadata, body: bodyOf(inputs) };
-  return timeHook({ kind: "process", stage: 0, call, clock }, async () => {
-    const returned = await callHook(() => entry.call(request, ctx), entry.place, { ctx, timeoutMs });
-    const { status, contentType, body } = entry.seal(returned);
-    const { metadata } = checkResponse(ctx.response);
-    return toAnswer(served, asked, { outputs: rawPayload(body), metadata, contentType, status });
+  return parted.runOwn(asked, (own, begin) => {
+    const { ctx, streams } = open(own);
+    const { inputs, call } = own;
+    const request = { facts, headers: call.metadata, body: bodyOf(inputs) };
+    const ask = async () => entry.seal(await callHook(() => entry.call(request, ctx), entry.place, { ctx, timeoutMs }));
+    return timeParts({ kind: "process", stage: 0, call, clock }, async (measure) => {
+      const made = await measure(ask);
+      if (!("open" in made)) return toRawAnswer(own, ctx, { served, ...made });
+      begin();
+      const run = { ctx, timeoutMs, onLeft: parted.track, measure };
+      return new RawBody(own, ctx, { served, place: entry.place, ...made }).send(run);
+    }).finally(() => streams.leave());
   });
 }
+
+function toRawAnswer(
+  request: InferRequest,
+  ctx: HookContext,
+  { served, status, contentType, body }: RawResult & Pick<RawParts, "served">,
+): InferResponse {
+  const { metadata } = checkResponse(ctx.response);
+  return toAnswer(served, request, { outputs: rawPayload(body), metadata, contentType, status });
+}
+
+/** A body in parts, and the hook that makes it. */
+interface MadeBody extends RawStream, Pick<RawParts, "served"> {
+  readonly place: string;
+}
+
+/** Sends a body in parts, of which the first one has status, media type and headers. */
+class RawBody {
+  readonly #request: InferRequest;
+  readonly #ctx: HookContext;
+  readonly #made: MadeBody;
+  readonly #sealer: PartSealer;
+  #count = 0;
+
+  constructor(request: InferRequest, ctx: HookContext, made: MadeBody) {
+    this.#request = request;
+    this.#ctx = ctx;
+    this.#made = made;
+    this.#sealer = new PartSealer(made.place, made.contentType);
+  }
+
+  /** Resolves with the end, or with a whole answer for a body without parts. */
+  async send(run: Pick<PartsRun, "ctx" | "timeoutMs" | "onLeft" | "measure">): Promise<InferResponse> {
+    const { place, open, served, contentType } = this.#made;
+    const { parts, call } = this.#request;
+    if (parts === undefined) throw notOneAnswer(served.model, 2);
+    let silence = Promise.resolve();
+    // A client of events must not give one up that takes long for the first of them.
+    const timer = isEventStream(contentType ?? "")
+      ? setTimeout(() => {
+          silence = this.#write(parts, this.#sealer.seal({ comment: "ping" }, 0));
+          silence.catch(() => {});
+        }, TRANSPORT_LIMITS.eventPingMs)
+      : undefined;
+    const take = inTurns(async (part: Uint8Array) => {
+      clearTimeout(timer);
+      await silence;
+      await unlessAborted(this.#write(parts, part), call.signal);
+    });
+    try {
+      await eachPart({ ...run, place, open, take, toPart: (value, number) => this.#sealer.seal(value, number) });
+    } finally {
+      clearTimeout(timer);
+    }
+    await silence;
+    if (this.#count > 0) return endOfParts(served, this.#request, this.#count);
+    return this.#head(NO_BYTES);
+  }
+
+  async #write(parts: PartSink, bytes: Uint8Array): Promise<void> {
+    const { served } = this.#made;
+    const isFirst = this.#count++ === 0;
+    await parts.write(isFirst ? this.#head(bytes) : toAnswer(served, this.#request, { outputs: rawPayload(bytes) }));
+  }
+
+  #head(body: Uint8Array): InferResponse {
+    const { served, status } = this.#made;
+    return toRawAnswer(this.#request, this.#ctx, { served, status, contentType: this.#sealer.contentType, body });
+  }
+}
+
+const NO_BYTES = new Uint8Array(0);
 
 /** A body as a payload. */
 export function rawPayload(body: Uint8Array): Payload & { readonly kind: "tensors" } {

@@ -1,8 +1,9 @@
 import { createDeferred, type Deferred } from "../platform/async/promises.ts";
+import { TRANSPORT_LIMITS } from "../platform/limits/transport-limits.ts";
 import { cutText } from "../platform/text/cut-text.ts";
 import type { HttpExchange } from "./http-exchange.ts";
 import type { HttpAnswer } from "./http-route.ts";
-import type { PartChoice, PartForm } from "./part-form.ts";
+import { type PartChoice, type PartForm, rawForm } from "./part-form.ts";
 import { heldBytes } from "./send-answer.ts";
 
 /** An answer or a part of one, as far as it concerns the sending of parts. */
@@ -18,14 +19,16 @@ export interface PartedRequest<Answer extends Parted> {
    * is wanted any more. Resolves with the end, or with the only answer.
    */
   readonly run: (write: (part: Answer) => Promise<void>) => Promise<Answer>;
-  /** A part as an answer of its own, whose body is JSON on one line; the headers of the first one are sent. */
+  /**
+   * A part as an answer of its own, whose body is JSON on one line, or a raw part; the status and the headers of the
+   * first one are sent.
+   */
   readonly toPart: (part: Answer) => Promise<HttpAnswer>;
   /** The only answer, for a client to which that is as welcome as parts; absent = it is sent as a part. */
   readonly toAnswer?: (answer: Answer) => HttpAnswer | Promise<HttpAnswer>;
 }
 
-/** Silence after which a client is told that its stream lives, in milliseconds. */
-const PING_MS = 15_000;
+const PING_MS = TRANSPORT_LIMITS.eventPingMs;
 const NO_BYTES = new Uint8Array(0);
 /**
  * No proxy keeps parts until it has many, and no cache keeps an answer that is not whole: the first name is that of
@@ -39,8 +42,8 @@ const HEADERS = [
 /**
  * Answers with the parts of a request's answer, as they are written; an only answer is the only part, unless the client
  * takes it as it is. Resolves with the first part, so that an error before it is answered as any other; a later one is
- * the last part, `{"error": MESSAGE}`. In a form with pings, an answer that takes longer than {@link PING_MS} for its
- * first part begins with one, if it is sure to have parts.
+ * the last part, `{"error": MESSAGE}`, in a form that has errors. In a form with pings, an answer that takes longer than
+ * 15 s for its first part begins with one, if it is sure to have parts.
  */
 export async function answerInParts<Answer extends Parted>(
   { form, orAnswer = false }: PartChoice,
@@ -63,41 +66,55 @@ export async function answerInParts<Answer extends Parted>(
       (whole) => parts.end(whole),
       (reason) => parts.fail(reason),
     );
-  await parts.begun(wholeOf === undefined ? form.ping && PING_MS : undefined);
-  return parts.whole ?? inForm(form, parts, exchange);
+  await parts.begun(wholeOf === undefined ? form?.ping && PING_MS : undefined);
+  return parts.whole ?? inForm(form ?? rawForm(parts.first?.contentType ?? ""), parts, exchange);
 }
 
 function inForm(form: PartForm, parts: PartQueue, exchange: HttpExchange): HttpAnswer {
-  const { headers = {}, ownHeaders = [] } = parts.first ?? {};
+  const { status = 200, headers = {}, ownHeaders = [] } = parts.first ?? {};
+  // A hook that makes the bytes of a body also decides who keeps them.
+  const chosen = form.isRaw ? Object.keys(headers).map((name) => name.toLowerCase()) : [];
   return {
+    status: form.isRaw ? status : 200,
     contentType: form.contentType,
     body: NO_BYTES,
     headers,
-    ownHeaders: [...HEADERS, ...ownHeaders],
+    ownHeaders: [...HEADERS.filter(([name]) => !chosen.includes(name)), ...ownHeaders],
     stream: {
       heldBytes: 0,
       parts: framed(parts, form, exchange),
-      lastWords: (message) => Buffer.from(`${form.before}${JSON.stringify({ error: cutText(message) })}${form.after}`),
+      inParts: true,
+      lastWords: form.hasNoErrors ? undefined : (message) => errorPart(message, form),
     },
   };
+}
+
+function errorPart(message: string, { before, after }: PartForm): Uint8Array {
+  return Buffer.from(`${before}${JSON.stringify({ error: cutText(message) })}${after}`);
 }
 
 async function* framed(parts: PartQueue, form: PartForm, exchange: HttpExchange): AsyncGenerator<Uint8Array> {
   const { ping } = form;
   let counted = 0;
+  let mayPing = true;
   try {
     for (;;) {
       const part = await parts.next(ping && PING_MS);
       if (part === undefined) return;
-      if (part === SILENCE) yield ping as Buffer;
-      else {
+      if (part === SILENCE) {
+        if (mayPing) yield ping as Buffer;
+      } else {
         const { body, stream } = part;
         const bytes = heldBytes(part);
         exchange.hold(bytes - counted);
         counted = bytes;
+        mayPing = !form.isRaw || endsEvent(body);
         yield* stream === undefined ? frame(body, form) : framePieces(body, stream.parts, form);
       }
     }
+  } catch (reason) {
+    if (!mayPing) yield Buffer.from(form.after);
+    throw reason;
   } finally {
     parts.close();
   }
@@ -123,13 +140,19 @@ async function* framePieces(
 /** Size from which a part is not copied into one piece with its frame, in bytes. */
 const LARGE_BYTES = 64 * 1024;
 
-function frame(json: Uint8Array, { before, after }: PartForm): readonly Uint8Array[] {
+function frame(json: Uint8Array, { before, after, isRaw }: PartForm): readonly Uint8Array[] {
+  if (isRaw) return [json];
   if (json.length > LARGE_BYTES) return [Buffer.from(before), json, Buffer.from(after)];
   const framed = Buffer.allocUnsafe(before.length + json.length + after.length);
   framed.write(before, "latin1");
   framed.set(json, before.length);
   framed.write(after, before.length + json.length, "latin1");
   return [framed];
+}
+
+/** A hook may yield an event in pieces, between which nothing may be put. */
+function endsEvent(bytes: Uint8Array): boolean {
+  return /\n\r?\n$/.test(Buffer.from(bytes.subarray(-3)).toString("latin1"));
 }
 
 const SILENCE = "silence";

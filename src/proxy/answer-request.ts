@@ -118,7 +118,7 @@ const NO_BYTES = new Uint8Array(0);
 
 /** Compressed parts would wait for each other. */
 function isInParts({ stream }: HttpAnswer): boolean {
-  return stream?.lastWords !== undefined;
+  return stream?.inParts === true;
 }
 
 /** Notes the error of an answer that tells it, and returns its message. */

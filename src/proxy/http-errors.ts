@@ -5,6 +5,7 @@ import { ServingError, STATUS } from "../errors.ts";
 import { logFailure } from "../observability/log-failure.ts";
 import type { Logger } from "../observability/logger.ts";
 import { ID_HEADER } from "../observability/request-id.ts";
+import { resetConnection } from "../platform/net/node-members.ts";
 import { cutText } from "../platform/text/cut-text.ts";
 import { maskSecrets } from "../platform/text/mask-secrets.ts";
 import { retryDelayMs } from "../retry-info.ts";
@@ -57,7 +58,7 @@ export function sendError(reason: unknown, failed: FailedRequest): void {
   const record = ObservedRequest.recordOf(request);
   const { status, message, headers } = noteError(reason, failed);
   if (response.headersSent || response.destroyed) {
-    response.destroy();
+    cutShort(request, response);
     return;
   }
   const body = errorBody(message);
@@ -75,6 +76,15 @@ export function sendError(reason: unknown, failed: FailedRequest): void {
   // The rest of a request of HTTP/2 is refused without its connection.
   if (request.complete || StreamSocket.carries(request)) response.end(body);
   else endUnread(body, request, response);
+}
+
+/**
+ * Ends an answer that has begun so that its client does not take it for whole: to a client of HTTP/1.0 the end of the
+ * connection would be the end of the answer, unless it is a reset.
+ */
+export function cutShort({ httpVersion }: IncomingMessage, response: ServerResponse): void {
+  if (httpVersion === "1.0" && response.socket !== null) resetConnection(response.socket);
+  response.destroy();
 }
 
 /**

@@ -126,11 +126,10 @@ interface AnswerStream {
   /** Memory that it is made of, in bytes. */
   readonly heldBytes: number;
   readonly parts: AsyncIterable<Uint8Array>;
-  /**
-   * Last part of one that fails, with the error's message; it makes each part when it is due, so that none waits for
-   * others to be sent with it. Absent = it is one whole that an error cuts short.
-   */
-  readonly lastWords?: (message: string) => Uint8Array;
+  /** True if each part is made when it is due, so that none waits for others to be sent with it. */
+  readonly inParts?: true;
+  /** Last part of one that fails, with the error's message. Absent = an error cuts it short. */
+  readonly lastWords?: ((message: string) => Uint8Array) | undefined;
 }
 
 /** A successful answer. */

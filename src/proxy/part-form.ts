@@ -1,10 +1,15 @@
 import type { IncomingMessage } from "node:http";
+import { isEventStream } from "../platform/net/message-headers.ts";
 
-/** The form of an answer whose parts are JSON and are sent as they are made. */
+/** The form of an answer whose parts are sent as they are made. */
 export interface PartForm {
   readonly contentType: string;
   readonly before: string;
   readonly after: string;
+  /** True if parts come as they are to be sent, and errors alone are framed. Default false. */
+  readonly isRaw?: true;
+  /** True if an error has no form: it cuts the answer short. Default false. */
+  readonly hasNoErrors?: true;
   /** Sign of life of a stream without parts, so that its client does not give it up; absent = the form has none. */
   readonly ping?: Buffer;
 }
@@ -19,9 +24,17 @@ export const EVENTS: PartForm = {
 /** JSON on one line for each part. */
 export const LINES: PartForm = { contentType: "application/x-ndjson", before: "", after: "\n" };
 
+/** The form of a body that comes as it is to be sent. */
+export function rawForm(contentType: string): PartForm {
+  return isEventStream(contentType)
+    ? { ...EVENTS, contentType, isRaw: true }
+    : { contentType, before: "", after: "", isRaw: true, hasNoErrors: true };
+}
+
 /** The form of the parts that a client wants. */
 export interface PartChoice {
-  readonly form: PartForm;
+  /** Absent = the {@link rawForm} of the first part. */
+  readonly form?: PartForm;
   /** True if one answer in JSON is as welcome, and is what a model that answers once gives. Default false. */
   readonly orAnswer?: boolean;
 }

@@ -8,7 +8,8 @@ import {
 import type { Socket } from "node:net";
 import { ServingError } from "../errors.ts";
 import type { Logger } from "../observability/logger.ts";
-import { HttpError, sendError } from "./http-errors.ts";
+import type { RequestPair } from "./answer-request.ts";
+import { cutShort, HttpError, sendError } from "./http-errors.ts";
 import { ObservedRequest } from "./observed-request.ts";
 import { StreamSocket } from "./stream-socket.ts";
 
@@ -31,12 +32,12 @@ export function passOn(connect: Connect, log: Logger): RequestListener {
     }
     ObservedRequest.recordOf(request).isPassedOn = true;
     inner.on("continue", () => response.writeContinue());
-    inner.on("response", (answer) => answerWith(answer, response));
+    inner.on("response", (answer) => answerWith(answer, { request, response }));
     inner.on("error", (cause) => {
       // What refuses a body does not read the rest of it; the end of a client that has left is none of the server.
       if (response.writableEnded || response.destroyed) return;
       if (response.headersSent) {
-        response.destroy();
+        cutShort(request, response);
         return;
       }
       // Its answer is this thread's.
@@ -73,12 +74,12 @@ function oldOf({ httpVersion, headers }: IncomingMessage): readonly string[] {
   return [...["via", "1.0 kserving"], ...(headers.host === undefined ? ["host", ""] : [])];
 }
 
-function answerWith(answer: IncomingMessage, response: ServerResponse): void {
+function answerWith(answer: IncomingMessage, { request, response }: RequestPair): void {
   const { statusCode = 500, statusMessage = "", rawHeaders } = answer;
   // How the body is framed is between the client and this thread.
   response.writeHead(statusCode, statusMessage, withoutOwn(rawHeaders, "transfer-encoding"));
   response.flushHeaders();
-  answer.on("error", () => response.destroy());
+  answer.on("error", () => cutShort(request, response));
   answer.pipe(response);
 }
 

@@ -4,6 +4,7 @@ import type { RouteName } from "../observability/request-record.ts";
 import type { HookRoutes } from "../serving/hook-routes.ts";
 import { inferRaw } from "../serving/infer-raw.ts";
 import type { InferenceService } from "../serving/inference-service.ts";
+import { answerRaw } from "./answer-raw.ts";
 import { answerRequest, type ChosenRoute } from "./answer-request.ts";
 import { answerUnrouted } from "./answer-unrouted.ts";
 import { permitOrigin } from "./cors.ts";
@@ -248,14 +249,15 @@ async function answerByHook(
   exchange.record.model = model;
   const body = await exchange.readBody();
   const call = exchange.callInfo();
-  const lease = await service.acquire({ model }, call);
-  try {
-    const entry = `${method === "HEAD" ? "GET" : method} ${path}`;
-    const { metadata, ...answer } = await inferRaw(lease, { entry, facts: { method, path, query }, body, call });
-    return { ...answer, headers: metadata };
-  } finally {
-    lease.release();
-  }
+  const head = { entry: `${method === "HEAD" ? "GET" : method} ${path}`, facts: { method, path, query } };
+  return answerRaw(exchange, async (write) => {
+    const lease = await service.acquire({ model }, call);
+    try {
+      return await inferRaw(lease, { ...head, body, call, write });
+    } finally {
+      lease.release();
+    }
+  });
 }
 
 /** The name of the protocol that a path belongs to; undefined = to none. */

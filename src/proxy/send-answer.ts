@@ -62,11 +62,12 @@ export function sendAnswer(
   }
   response.writeHead(status, head);
   if (stream !== undefined) {
-    const { lastWords } = stream;
-    const writer = new SliceWriter(response, wrote, lastWords && WINDOW_PARTS);
+    const { parts, inParts, lastWords } = stream;
+    const writer = new SliceWriter(response, wrote, inParts ? WINDOW_PARTS : undefined);
     return writeStream(writer, {
       first: [body, ...rest],
-      rest: stream.parts,
+      rest: parts,
+      isSent: response.req.method !== "HEAD" && status !== 204 && status !== 304,
       fail: lastWords && failed && ((reason) => lastWords(failed(reason))),
     });
   }
@@ -101,22 +102,27 @@ async function writeSlices(response: ServerResponse, parts: readonly Uint8Array[
 interface StreamedBody {
   readonly first: readonly Uint8Array[];
   readonly rest: AsyncIterable<Uint8Array>;
+  /** False for an answer without a body: the rest need not be made. */
+  readonly isSent: boolean;
   /** Its last part after an error; absent = it has none. */
   readonly fail: ((reason: unknown) => Uint8Array) | undefined;
 }
 
 /** The next part is taken once there is room for it. */
-async function writeStream(writer: SliceWriter, { first, rest, fail }: StreamedBody): Promise<void> {
+async function writeStream(writer: SliceWriter, { first, rest, isSent, fail }: StreamedBody): Promise<void> {
   const { response } = writer;
   try {
     for (const part of first) await writer.write(part);
     for await (const part of rest) {
       await writer.write(part);
-      if (response.destroyed) break;
+      if (response.destroyed || !isSent) break;
     }
   } catch (reason) {
     // Its end was wanted, and is not a failure.
-    if (!response.destroyed && fail === undefined) throw reason;
+    if (!response.destroyed && fail === undefined) {
+      await writer.flush();
+      throw reason;
+    }
     if (!response.destroyed && fail !== undefined) await writer.write(fail(reason));
   }
   response.once("finish", () => writer.returnWritten());
@@ -167,6 +173,11 @@ class SliceWriter {
     this.#written.push(part);
   }
 
+  /** Resolves once all that was written has gone to the system, or the client has left. */
+  async flush(): Promise<void> {
+    await Promise.race([written(this.response, NO_BYTES), this.#closed]);
+  }
+
   /**
    * Returns the memory of all parts that have gone to the system; what a client that has left did not take is garbage.
    */
@@ -175,6 +186,8 @@ class SliceWriter {
     this.#written = [];
   }
 }
+
+const NO_BYTES = new Uint8Array(0);
 
 /** Never resolves if the client leaves before. */
 function written(response: ServerResponse, slice: Uint8Array): Promise<void> {

@@ -7,6 +7,8 @@ import type { CallOptions, InferResponse, Lease } from "./inference-service.ts";
 export interface RawRequest extends RawHead {
   readonly body: Uint8Array;
   readonly call: CallOptions;
+  /** Takes the parts of a body in parts, as a {@link PartSink} does. The first one has status, media type and headers. */
+  readonly write?: ((part: RawResponse) => Promise<void>) | undefined;
 }
 
 /** Answer of that function. */
@@ -14,6 +16,8 @@ export interface RawResponse extends Pick<InferResponse, "metadata"> {
   readonly status: number;
   readonly contentType: string;
   readonly body: Uint8Array;
+  /** Present = this is the end of so many parts that were written. */
+  readonly parts?: number | undefined;
 }
 
 /** Headers that a hook does not get. */
@@ -23,17 +27,35 @@ const CREDENTIALS: ReadonlySet<string> = new Set(["authorization", "proxy-author
  * Calls a function of the hooks of a leased version with bytes; throws as {@link Lease.infer}, and `not_found` if
  * the hooks have no such function.
  */
-export async function inferRaw(lease: Lease, { entry, facts, body, call }: RawRequest): Promise<RawResponse> {
+export async function inferRaw(lease: Lease, { entry, facts, body, call, write }: RawRequest): Promise<RawResponse> {
   const headers = Object.entries(call.metadata).filter(([name]) => !CREDENTIALS.has(name));
-  const { outputs, metadata, contentType, status } = await lease.infer({
+  let first: RawResponse | undefined;
+  const answer = await lease.infer({
     signature: { name: "", spec: undefined },
     inputs: rawPayload(body),
     raw: { entry, facts },
     call: { ...call, metadata: Object.fromEntries(headers) },
+    parts: write && {
+      write: async (part) => {
+        const made = toResponse(part, first);
+        first ??= { ...made, body: NO_BYTES };
+        await write(made);
+      },
+    },
   });
+  if (answer.parts === undefined || first === undefined) return toResponse(answer);
+  return { ...first, parts: answer.parts };
+}
+
+const NO_BYTES = new Uint8Array(0);
+
+/** A part after the first one has the status and the media type of that. */
+function toResponse(
+  { outputs, metadata, contentType, status }: InferResponse,
+  head: Pick<InferResponse, "contentType" | "status"> = { contentType, status },
+): RawResponse {
   const made = outputs.kind === "tensors" ? outputs.tensors[RAW_BODY]?.data : undefined;
-  if (!(made instanceof Uint8Array) || contentType === undefined || status === undefined) {
+  if (!(made instanceof Uint8Array) || head.contentType === undefined || head.status === undefined)
     throw new ServingError("unavailable", "The hooks' thread sent a malformed answer.");
-  }
-  return { status, contentType, metadata, body: made };
+  return { status: head.status, contentType: head.contentType, metadata, body: made };
 }

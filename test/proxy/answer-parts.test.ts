@@ -306,6 +306,34 @@ describe("parts on their way", () => {
     }
   });
 
+  it("of a hook's own body have pings between its events, and within none", async () => {
+    vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout"] });
+    try {
+      const go = createDeferred<void>();
+      const event = (text: string): Part => ({ contentType: "text/event-stream", body: Buffer.from(text) });
+      const run = parted(async (write) => {
+        await write(event("data: 1\n\n"));
+        await go.promise;
+        await write(event("data: "));
+        throw invalidArgument("wrong");
+      });
+      const request = { ...run, toAnswer: (answer: Part) => answer };
+      const answer = await answerInParts({ orAnswer: true }, fakeExchange(), request);
+      const parts = (answer.stream as NonNullable<typeof answer.stream>).parts[Symbol.asyncIterator]();
+      const next = async () => String((await parts.next()).value);
+      expect([answer.contentType, await next()]).toEqual(["text/event-stream", "data: 1\n\n"]);
+      const ping = next();
+      await vi.advanceTimersByTimeAsync(15_000);
+      expect(await ping).toBe(": ping\n\n");
+      go.resolve();
+      expect(await next()).toBe("data: ");
+      expect(await next()).toBe("\n\n");
+      await expect(parts.next()).rejects.toThrow("wrong");
+    } finally {
+      vi.useRealTimers();
+    }
+  });
+
   it("may be made while they are sent, and are counted with what they are made of", async () => {
     const exchange = fakeExchange();
     const stream = {

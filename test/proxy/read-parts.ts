@@ -3,7 +3,7 @@ import { type IncomingMessage, request } from "node:http";
 import { onTestFinished } from "vitest";
 
 /** An answer of HTTP/1.1 that is read as it comes. */
-class PartReader {
+export class PartReader {
   readonly answer: IncomingMessage;
   readonly #leave: () => void;
   #text = "";

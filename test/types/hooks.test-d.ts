@@ -1,3 +1,4 @@
+import { Readable } from "node:stream";
 import { createTensor, defineHooks, type Hooks } from "kserving";
 import { fakeModel, testHooks } from "kserving/testing";
 
@@ -138,6 +139,20 @@ async function* yieldsZ() {
 
 // @ts-expect-error a generator that yields a number
 defineHooks({ process: yieldsNumber });
+
+defineHooks({
+  rawRequest: [
+    {
+      path: "/events",
+      async *answer(request, ctx) {
+        yield { event: "begun", data: request.body.length, id: String(ctx.part), retry: 5, comment: "c" };
+        yield "text";
+        yield new Uint8Array(1);
+      },
+    },
+    { path: "/body", answer: () => ({ contentType: "text/csv", body: Readable.from(["a"]) }) },
+  ],
+});
 
 // @ts-expect-error parts are made behind a model, or in place of all
 defineHooks({ preprocess: yieldsZ });

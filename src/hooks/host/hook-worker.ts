@@ -179,7 +179,9 @@ export class HookWorker {
    */
   run(request: InferRequest): Promise<InferResponse> {
     const { parts: sink } = request;
-    if (sink === undefined || !this.#isDecoupled) return this.#run(request);
+    // Of a function that gets bytes it is not known before.
+    const mayBeParted = this.#isDecoupled || request.raw !== undefined;
+    if (sink === undefined || !mayBeParted) return this.#run(request);
     const options = { request, sink, served: this.#served as ServedVersion, client: this.#client as RpcClient };
     return this.#streams.run(options, (parts) => this.#run(request, parts));
   }

@@ -26,7 +26,8 @@ export type ReceivedParts = PartReader<InferResponse>;
 
 /** The answers of one thread that come in parts. */
 export class HookStreams {
-  readonly #open = new Set<ReceivedParts>();
+  /** Ends of those under way, for hooks that were replaced. */
+  readonly #ends = new Set<() => void>();
   #begun = 0;
   #onBegun: () => void = () => {};
 
@@ -41,12 +42,17 @@ export class HookStreams {
   }
 
   /**
-   * Runs a request whose answer comes in parts; settles only once all that came were written, or cannot be any more.
-   * `ask` settles with the thread's last answer.
+   * Runs a request whose answer may come in parts; settles only once all that came were written, or cannot be any more.
+   * `ask` settles with the thread's last answer, which is the only one of a function that gets bytes and gave no parts.
    */
-  async run(options: ReceivedPartsOptions, ask: (parts: ReceivedParts) => Promise<unknown>): Promise<InferResponse> {
+  async run(
+    options: ReceivedPartsOptions,
+    ask: (parts: ReceivedParts) => Promise<InferResponse>,
+  ): Promise<InferResponse> {
     const { request, served, sink, client } = options;
     const { kind } = request.inputs;
+    const isRaw = request.raw !== undefined;
+    let isReplaced = false;
     const parts: ReceivedParts = new PartReader({
       ...{ signal: request.call.signal, memory: request.call.memory, client },
       read: (received) => toAnswer(served, request, readHookAnswer(kind, received, undefined)),
@@ -55,20 +61,26 @@ export class HookStreams {
       onFirst: () => {
         this.#begun++;
         this.#onBegun();
+        if (isReplaced) parts.source.abort(replaced());
       },
     });
-    this.#open.add(parts);
+    const end = () => {
+      isReplaced = true;
+      // A function that gets bytes may still give one answer, however long it takes.
+      if (parts.count > 0 || !isRaw) parts.source.abort(replaced());
+    };
+    this.#ends.add(end);
     const asked = ask(parts).finally(() => {
-      this.#open.delete(parts);
+      this.#ends.delete(end);
       if (parts.count > 0) this.#begun--;
     });
-    await parts.settle(asked);
-    return endOfParts(served, request, parts.count);
+    const last = await parts.settle(asked);
+    return isRaw && parts.count === 0 ? last : endOfParts(served, request, parts.count);
   }
 
   /** Ends those under way with an error: their hooks were replaced. */
   end(): void {
-    for (const { source } of this.#open) source.abort(replaced());
+    for (const end of this.#ends) end();
   }
 }
 

@@ -30,6 +30,8 @@ export const TRANSPORT_LIMITS = {
    * into a closing connection.
    */
   keepAliveMs: 75_000,
+  /** Silence after which the client of a stream of events is told that it lives, in milliseconds. */
+  eventPingMs: 15_000,
   /** Time between two pings of a gRPC connection, in milliseconds, if no channel argument says otherwise. */
   pingIntervalMs: 60_000,
   /**

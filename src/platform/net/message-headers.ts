@@ -19,3 +19,10 @@ const MESSAGE_HEADERS: ReadonlySet<string> = new Set([
 export function isMessageHeader(name: string): boolean {
   return name.startsWith(":") || MESSAGE_HEADERS.has(name.toLowerCase());
 }
+
+const EVENT_STREAM = /^text\/event-stream *(;|$)/i;
+
+/** Checks for the media type of Server-Sent Events, whatever its parameters. */
+export function isEventStream(contentType: string): boolean {
+  return EVENT_STREAM.test(contentType);
+}

@@ -1,0 +1,82 @@
+import { describe, expect, it, vi } from "vitest";
+import type { RawRoute } from "../../src/hooks/hooks.ts";
+import type { InferResponse } from "../../src/pipeline/infer-request.ts";
+import { rawPayload } from "../../src/pipeline/run-raw.ts";
+import { createDeferred } from "../../src/platform/async/promises.ts";
+import { loadPipeline } from "../helpers/run-pipeline.ts";
+
+/** Runs a route of hooks in this thread; its parts are texts. */
+async function open(answer: RawRoute["answer"]) {
+  const { servable } = await loadPipeline({ hooks: { rawRequest: { path: "/a", answer } } });
+  const texts: string[] = [];
+  const parts = {
+    write: async ({ outputs }: InferResponse) => {
+      if (outputs.kind === "tensors") texts.push(Buffer.from(outputs.tensors.body?.data as Uint8Array).toString());
+    },
+  };
+  const request = {
+    signature: { name: "", spec: undefined },
+    inputs: rawPayload(new Uint8Array(0)),
+    raw: { entry: "POST /a", facts: { method: "POST", path: "/a", query: "" } },
+    call: { id: "1", metadata: {}, signal: new AbortController().signal },
+  };
+  return { servable, texts, run: () => servable.run({ ...request, parts }), runOnce: () => servable.run(request) };
+}
+
+describe("a body in parts", () => {
+  it("is refused where one answer is taken", async () => {
+    const { runOnce } = await open(async function* () {
+      yield "a";
+    });
+    await expect(runOnce()).rejects.toMatchObject({ code: "unimplemented" });
+  });
+
+  it("that says to be events begins with a comment if its first one takes long", async () => {
+    vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout"] });
+    try {
+      const go = createDeferred<void>();
+      const slow = async function* () {
+        await go.promise;
+        yield { data: 1 };
+      };
+      const [told, untold] = [
+        await open(() => ({ contentType: "text/event-stream", body: slow() })),
+        await open(() => slow()),
+      ];
+      const ends = [told.run(), untold.run()];
+      await vi.advanceTimersByTimeAsync(15_000);
+      expect([told.texts, untold.texts]).toEqual([[": ping\n\n"], []]);
+      go.resolve();
+      expect((await Promise.all(ends)).map(({ parts }) => parts)).toEqual([2, 1]);
+      expect([told.texts.at(-1), untold.texts]).toEqual(["data: 1\n\n", ["data: 1\n\n"]]);
+    } finally {
+      vi.useRealTimers();
+    }
+  });
+
+  it("ends with its hooks, whose end waits for it", async () => {
+    const begun = createDeferred<void>();
+    let isOver = false;
+    const { servable, run } = await open(async function* (_, { signal }) {
+      try {
+        yield "a";
+        begun.resolve();
+        await new Promise((_, reject) => signal.addEventListener("abort", () => reject(signal.reason)));
+      } finally {
+        isOver = true;
+      }
+    });
+    const ended = run();
+    await begun.promise;
+    const closed = servable.close();
+    await expect(ended).rejects.toMatchObject({ code: "unavailable" });
+    await closed;
+    expect(isOver).toBe(true);
+  });
+
+  it("that is not in parts is one answer", async () => {
+    const { run, texts } = await open(() => ({ body: "whole" }));
+    const { status, parts } = await run();
+    expect([status, parts, texts]).toEqual([200, undefined, []]);
+  });
+});
