@@ -83,10 +83,10 @@ export interface InferenceRoute {
   /** In Express' form, for methods other than POST: `/v2/models/:name/infer`. */
   readonly path: string;
   /**
-   * True if answers come in parts, or do where `Accept` asks for them: such requests are answered by the thread that
-   * has the models. Default: they never do.
+   * Which answers come in parts, so that their requests are answered by the thread that has the models: all, those for
+   * which `Accept` asks, or also any of a server with models that may give parts. Default: none.
    */
-  readonly inParts?: true | "accepted";
+  readonly inParts?: true | "accepted" | "possible";
   /** The handler for a URL, query included, if it belongs to this route; undefined for any other. */
   readonly find: (url: string) => RouteHandler | undefined;
 }

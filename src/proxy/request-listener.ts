@@ -159,7 +159,7 @@ function createInferenceRouter(
   return (request, response) => {
     const { method, url = "" } = request;
     const route = method === "POST" ? routeOf(url) : undefined;
-    if (route === undefined || (!takesParts && isInParts(route, request))) return false;
+    if (route === undefined || (!takesParts && isInParts(route, request, dependencies))) return false;
     const pair = { request, response };
     permitOrigin(pair, dependencies.policy);
     void answerRequest(route, pair, dependencies);
@@ -167,8 +167,9 @@ function createInferenceRouter(
   };
 }
 
-function isInParts({ inParts }: FoundRoute, request: IncomingMessage): boolean {
-  return inParts === true || (inParts === "accepted" && acceptedParts(request) !== undefined);
+function isInParts({ inParts }: FoundRoute, request: IncomingMessage, { service }: HttpDependencies): boolean {
+  if (inParts === undefined || inParts === true) return inParts ?? false;
+  return acceptedParts(request) !== undefined || (inParts === "possible" && service.mayAnswerInParts?.() === true);
 }
 
 /** Maximum number of cached URLs, and of their characters. */

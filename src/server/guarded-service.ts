@@ -101,6 +101,10 @@ export class GuardedService implements Required<InferenceService> {
     this.#service.onHookRoutes?.(listener);
   }
 
+  mayAnswerInParts(): boolean {
+    return this.#service.mayAnswerInParts?.() ?? false;
+  }
+
   isReady(): boolean {
     return this.#service.isReady();
   }

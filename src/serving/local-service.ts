@@ -185,6 +185,14 @@ export class LocalService implements InferenceService, ServiceLimits {
     this.#manager.onState(() => listener(this.hookRoutes()));
   }
 
+  mayAnswerInParts(): boolean {
+    const versions = this.#manager.catalog.models().flatMap((model) => model.versions);
+    return versions.some(({ servable }) => {
+      const { decoupled, hooks } = servable?.description ?? {};
+      return decoupled === true || hooks?.entries !== undefined;
+    });
+  }
+
   isReady(): boolean {
     return !this.#isLeaving && this.#manager.isReady();
   }

@@ -2,10 +2,11 @@ import type { IncomingMessage } from "node:http";
 import { ServingError } from "../../errors.ts";
 import { logFailure } from "../../observability/log-failure.ts";
 import type { Logger } from "../../observability/logger.ts";
+import { answerRaw } from "../../proxy/answer-raw.ts";
 import { toErrorAnswer } from "../../proxy/http-errors.ts";
 import type { HttpExchange } from "../../proxy/http-exchange.ts";
 import type { HttpAnswer } from "../../proxy/http-route.ts";
-import { inferRaw, type RawRequest, type RawResponse } from "../../serving/infer-raw.ts";
+import { inferRaw } from "../../serving/infer-raw.ts";
 import type { InferenceService, Lease, ModelRef } from "../../serving/inference-service.ts";
 import { answerExamples } from "../tensorflow-serving/examples/http-examples.ts";
 import { answerPredict } from "../tensorflow-serving/http-predict.ts";
@@ -28,18 +29,20 @@ export async function answerByHandlers(
   if (!(await hasHandlers(dependencies.service, ref))) return undefined;
   const body = await exchange.readBody();
   const call = exchange.callInfo();
-  const lease = await dependencies.service.acquire(ref, call);
-  try {
-    const facts = handlerFacts(exchange.request, invocation, dependencies.grpcPort);
-    const ask = (entry: string, given: Pick<RawRequest, "facts" | "body">) =>
-      inferRaw(lease, { entry, call, ...given });
-    if (lease.description.hooks?.entries?.includes("handler")) return toAnswer(await ask("handler", { facts, body }));
-    const input = await ask("input_handler", { facts, body });
-    const made = await answerOfModel(exchange, { lease, method: attributes.method, body: input.body }, dependencies);
-    return toAnswer(await ask("output_handler", { facts: { ...facts, status_code: made.status }, body: made.body }));
-  } finally {
-    lease.release();
-  }
+  const facts = handlerFacts(exchange.request, invocation, dependencies.grpcPort);
+  return answerRaw(exchange, async (write) => {
+    const lease = await dependencies.service.acquire(ref, call);
+    try {
+      if (lease.description.hooks?.entries?.includes("handler"))
+        return await inferRaw(lease, { entry: "handler", facts, body, call, write });
+      const input = await inferRaw(lease, { entry: "input_handler", facts, body, call });
+      const made = await answerOfModel(exchange, { lease, method: attributes.method, body: input.body }, dependencies);
+      const given = { facts: { ...facts, status_code: made.status }, body: made.body };
+      return await inferRaw(lease, { entry: "output_handler", ...given, call, write });
+    } finally {
+      lease.release();
+    }
+  });
 }
 
 /** A model that cannot be found is refused later, as for every invocation. */
@@ -93,10 +96,6 @@ async function wholeBody({ body, rest = [], stream }: HttpAnswer, exchange: Http
     }
   }
   return Buffer.concat(pieces);
-}
-
-function toAnswer({ metadata, ...answer }: RawResponse): HttpAnswer {
-  return { ...answer, headers: metadata };
 }
 
 const JSON_TYPE = "application/json";

@@ -1,10 +1,12 @@
+import type { IncomingMessage } from "node:http";
 import { invalidArgument, ServingError } from "../../errors.ts";
 import { isLargeText, LARGE_MESSAGE_BYTES } from "../../platform/codec-host/large-message.ts";
 import { DecodeBudget } from "../../platform/limits/memory/decode-budget.ts";
 import { HttpError } from "../../proxy/http-errors.ts";
 import type { HttpExchange } from "../../proxy/http-exchange.ts";
 import type { HttpAnswer } from "../../proxy/http-route.ts";
-import type { InferenceService, ModelRef } from "../../serving/inference-service.ts";
+import { acceptedParts, LINES, type PartForm } from "../../proxy/part-form.ts";
+import type { InferenceService, InferResponse, ModelRef } from "../../serving/inference-service.ts";
 import { requireSignature } from "../../serving/require-signature.ts";
 import { readNpy } from "../../tensor/codecs/npy.ts";
 import type { Signature } from "../../tensor/signature/signature.ts";
@@ -14,6 +16,8 @@ import { toRawInput } from "../kserve/raw-input.ts";
 import { answerExamples } from "../tensorflow-serving/examples/http-examples.ts";
 import {
   answerPredict,
+  answerPredictedParts,
+  type Predicted,
   type PredictRequest,
   toPredictions,
   type WritePredicted,
@@ -56,15 +60,16 @@ export async function invoke(
   const mediaType = exchange.mediaType === "" ? "application/json" : exchange.mediaType;
   const form = bodyForm(mediaType);
   if (form === undefined && !isEncodedType(mediaType)) throw new HttpError(415, `Unsupported Media Type: ${mediaType}`);
-  const accepted = acceptedType(headers.accept, attributes.method);
+  const accepted = acceptedAnswer(exchange.request, attributes.method);
   const write = accepted.array && arrayAnswer(accepted.array, accepted.contentType);
   const body = await exchange.readBody();
+  const request = { ref, write, inParts: accepted.inParts };
   if (form === undefined)
-    return inForm(await answerEncoded(service, { ref, body, mediaType, write }, exchange), accepted, exchange);
+    return inForm(await answerEncoded(service, { ...request, body, mediaType }, exchange), accepted, exchange);
   const { json, places } = await toJson(body, form, exchange);
   try {
     return inForm(
-      await answerJson(service, { ref, method: attributes.method, body: json, isCsv: form === "csv", write }, exchange),
+      await answerJson(service, { ...request, method: attributes.method, body: json, isCsv: form === "csv" }, exchange),
       accepted,
       exchange,
     );
@@ -103,8 +108,8 @@ async function inForm(
   { contentType, isNamed, array }: AcceptedType,
   exchange: HttpExchange,
 ): Promise<HttpAnswer> {
-  if (!isNamed || array !== undefined) return answer;
   const { body, stream } = answer;
+  if (!isNamed || array !== undefined || stream?.inParts) return answer;
   const isLarge = body.length > LARGE_MESSAGE_BYTES;
   const line = isLarge ? await exchange.encode(withoutLineBreaksJob, [body]) : withoutLineBreaks(body);
   const rest = stream && { ...stream, parts: eachWithoutLineBreaks(stream.parts) };
@@ -123,6 +128,25 @@ interface AcceptedType {
   readonly isNamed: boolean;
   /** The form of an answer that is one array; absent = JSON. */
   readonly array?: ArrayForm;
+  /** Absent = there is one answer. */
+  readonly inParts?: PredictRequest["inParts"];
+}
+
+/** Lines of JSON as SageMaker's own containers send them to `InvokeEndpointWithResponseStream`. */
+const JSON_LINES: PartForm = { ...LINES, contentType: "application/jsonlines" };
+
+/**
+ * {@link acceptedType}, with the parts of an answer that is not named: events or lines if the client prefers these, and
+ * lines of a model that answers in parts unless it names a type that lines are not. Only predictions have parts.
+ */
+function acceptedAnswer(request: IncomingMessage, method: string): AcceptedType {
+  const { accept } = request.headers;
+  const inParts = method === "predict" ? acceptedParts(request) : undefined;
+  if (inParts !== undefined && !inParts.orAnswer) return { contentType: "application/json", isNamed: false, inParts };
+  const type = acceptedType(accept, method);
+  if (inParts !== undefined) return { ...type, inParts };
+  const isLines = method === "predict" && (!type.isNamed || type.contentType === JSON_LINES.contentType);
+  return isLines ? { ...type, inParts: ({ decoupled }) => (decoupled ? { form: JSON_LINES } : undefined) } : type;
 }
 
 /**
@@ -161,6 +185,7 @@ interface EncodedRequest {
   readonly mediaType: string;
   /** Writes the answer. Default: as `:predict` does. */
   readonly write?: WritePredicted | undefined;
+  readonly inParts?: PredictRequest["inParts"];
 }
 
 /**
@@ -169,21 +194,26 @@ interface EncodedRequest {
  */
 async function answerEncoded(
   service: InferenceService,
-  { ref, body, mediaType, write = toPredictions }: EncodedRequest,
+  { ref, body, mediaType, write = toPredictions, inParts }: EncodedRequest,
   exchange: HttpExchange,
 ): Promise<HttpAnswer> {
   const call = exchange.callInfo();
   const lease = await service.acquire(ref, call);
-  try {
-    const signature = requireSignature("", lease.description);
-    const budget = new DecodeBudget(exchange.maxMessageBytes);
-    const input = toInput(signature.spec, { body, mediaType, model: lease.description.model, budget });
-    const inputs = { kind: "tensors" as const, tensors: createTensors([input]) };
-    const answer = await lease.infer({ signature, inputs, outputs: undefined, call });
-    return await write({ signature, format: "row", answer }, exchange);
-  } finally {
-    lease.release();
-  }
+  const run = async (send?: (part: Predicted) => Promise<void>): Promise<Predicted> => {
+    try {
+      const signature = requireSignature("", lease.description);
+      const budget = new DecodeBudget(exchange.maxMessageBytes);
+      const input = toInput(signature.spec, { body, mediaType, model: lease.description.model, budget });
+      const inputs = { kind: "tensors" as const, tensors: createTensors([input]) };
+      const parts = send && { write: (answer: InferResponse) => send({ signature, format: "row", answer }) };
+      return { signature, format: "row", answer: await lease.infer({ signature, inputs, parts, call }) };
+    } finally {
+      lease.release();
+    }
+  };
+  const choice = typeof inParts === "function" ? inParts(lease.description) : inParts;
+  if (choice === undefined) return write(await run(), exchange);
+  return answerPredictedParts(choice, { run, write }, exchange);
 }
 
 interface EncodedInput {

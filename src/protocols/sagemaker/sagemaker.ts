@@ -38,7 +38,7 @@ function invocations(dependencies: HttpDependencies): InferenceRoute {
     const { invoke } = await import("./invoke.ts");
     return invoke(exchange, dependencies);
   };
-  return { path: "/invocations", find: (url) => (INVOCATIONS.test(url) ? answer : undefined) };
+  return { path: "/invocations", inParts: "possible", find: (url) => (INVOCATIONS.test(url) ? answer : undefined) };
 }
 
 /** Throws 400 for a request that does not say which of the platform's models it means. */
@@ -62,6 +62,7 @@ const INVOKE = /^\/models\/([^/?]+)\/invoke\/?(?:\?|$)/;
 function invokeNamed(platform: PlatformModels, dependencies: HandlerDependencies): InferenceRoute {
   return {
     path: "/models/:name/invoke",
+    inParts: "possible",
     find: (url) => {
       const [, encoded] = INVOKE.exec(url) ?? [];
       if (encoded === undefined) return undefined;
@@ -179,7 +180,7 @@ const EVERYWHERE: readonly Endpoint[] = [
   {
     ...{ method: "POST", path: "/invocations", summary: "Run the first model, or that of the custom attributes" },
     description:
-      "Takes JSON, lines of JSON, CSV, images, files of numpy and raw bytes, by Content-Type, and answers with JSON, CSV or files of numpy, by Accept; the header X-Amzn-SageMaker-Custom-Attributes chooses model, version and method.",
+      "Takes JSON, lines of JSON, CSV, images, files of numpy and raw bytes, by Content-Type, and answers with JSON, CSV or files of numpy, or the parts of an answer as events or lines of JSON, by Accept; the header X-Amzn-SageMaker-Custom-Attributes chooses model, version and method.",
     schemas: { body: {}, answer: PREDICTIONS },
   },
 ];

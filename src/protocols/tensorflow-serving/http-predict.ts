@@ -38,8 +38,11 @@ export interface PredictRequest {
   /** Writes the answer. Default: as `:predict` does. */
   readonly write?: WritePredicted | undefined;
   /** An answer in parts, each as `:predict` writes an answer; absent = there is one answer. */
-  readonly inParts?: PartChoice | undefined;
+  readonly inParts?: PartChoice | ChooseParts | undefined;
 }
+
+/** Chooses the parts in which a model answers; undefined = one answer. */
+export type ChooseParts = (description: ServableDescription) => PartChoice | undefined;
 
 /** Writes the answer of a model. */
 export type WritePredicted = (predicted: Predicted, exchange: HttpExchange) => Promise<HttpAnswer>;
@@ -58,10 +61,27 @@ export async function answerPredict(
   const parsed = isLarge ? undefined : parsePredictBody(body, new DecodeBudget(exchange.maxMessageBytes), isCsv);
   const received = { body, isCsv, parsed, settings, call };
   const lease = await service.acquire(ref, call);
-  if (inParts === undefined) return write(await infer(lease, received, exchange), exchange);
-  return answerInParts<Predicted>(inParts, exchange, {
+  const choice = typeof inParts === "function" ? inParts(lease.description) : inParts;
+  if (choice === undefined) return write(await infer(lease, received, exchange), exchange);
+  return answerPredictedParts(choice, { run: (send) => infer(lease, received, exchange, send), write }, exchange);
+}
+
+/** A request whose answer may come in parts, which `send` takes. */
+interface PartedPredict {
+  readonly run: (send: (part: Predicted) => Promise<void>) => Promise<Predicted>;
+  /** Writes the only answer. */
+  readonly write: WritePredicted;
+}
+
+/** Answers with the parts of what a model predicts, each as `:predict` writes an answer. */
+export function answerPredictedParts(
+  choice: PartChoice,
+  { run, write }: PartedPredict,
+  exchange: HttpExchange,
+): Promise<HttpAnswer> {
+  return answerInParts<Predicted>(choice, exchange, {
     run: async (send) => {
-      const predicted = await infer(lease, received, exchange, send);
+      const predicted = await run(send);
       return { ...predicted, parts: predicted.answer.parts };
     },
     toPart: (part) => toPredictions(part, exchange, true),
@@ -70,7 +90,7 @@ export async function answerPredict(
 }
 
 /** The answer of a model, and the form in which the API gives it. */
-interface Predicted {
+export interface Predicted {
   readonly signature: ChosenSignature;
   readonly format: PredictFormat;
   readonly answer: InferResponse;

@@ -126,6 +126,7 @@ export interface ServiceState {
   readonly isReady: boolean;
   readonly index: readonly ServableState[];
   readonly hookRoutes: HookRoutes;
+  readonly mayAnswerInParts: boolean;
   /** A name that also means the only model. */
   readonly alias?: { readonly name: string; readonly model: string } | undefined;
 }

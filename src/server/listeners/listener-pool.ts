@@ -151,6 +151,7 @@ export class ListenerPool {
       isReady: service.isReady(),
       index,
       hookRoutes: service.hookRoutes(),
+      mayAnswerInParts: service.mayAnswerInParts(),
       ...(alias !== undefined && model !== undefined && { alias: { name: alias, model } }),
     };
   }

@@ -76,6 +76,10 @@ export class ListenerService implements InferenceService {
     return this.#state.hookRoutes;
   }
 
+  mayAnswerInParts(): boolean {
+    return this.#state.mayAnswerInParts;
+  }
+
   onHookRoutes(listener: (routes: HookRoutes) => void): void {
     this.#routeListeners.push(listener);
     listener(this.hookRoutes());
