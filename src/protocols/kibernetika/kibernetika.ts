@@ -205,7 +205,8 @@ function predictOperation(name: string, signature: Signature): object {
   };
   return {
     summary: `Run the model ${name}, by the original proxy's JSON`,
-    description: "The same path takes forms, with fields such as byte_image and float_threshold.",
+    description:
+      "The same path takes forms, with fields such as byte_image and float_threshold. Accept: text/event-stream or application/x-ndjson asks for the parts of an answer, each of them such an answer.",
     requestBody: { required: true, content: jsonContent(body, exampleBody(signature)) },
     responses: {
       200: {

@@ -1,35 +1,18 @@
 import type { JsonObject, JsonValue } from "@bufbuild/protobuf";
 import { invalidArgument } from "../../errors.ts";
 import { frameBytes } from "../../grpc/framed-message.ts";
-import type {
-  CallInfo,
-  CreateGrpcProtocol,
-  GrpcProtocolOptions,
-  GrpcRoutes,
-  UnaryMethod,
-} from "../../grpc/grpc-route.ts";
+import type { CreateGrpcProtocol, GrpcProtocolOptions, GrpcRoutes, UnaryMethod } from "../../grpc/grpc-route.ts";
 import type { RequestMetrics } from "../../observability/metrics/request-metrics.ts";
-import { decodeInThread, encodeInThread } from "../../platform/codec-host/codec-jobs.ts";
 import { SMALL_REQUEST_BYTES } from "../../platform/limits/transport-limits.ts";
 import type { DescribedModel } from "../../serving/described-model.ts";
-import type { InferenceService, InferResponse, Lease } from "../../serving/inference-service.ts";
+import type { InferenceService } from "../../serving/inference-service.ts";
 import { assertModelName } from "../../serving/model-name.ts";
 import type { RequestLogOptions } from "../../serving/request-log.ts";
-import { answeredTensors } from "../answered-tensors.ts";
 import { exampleMethod, multiInferenceMethod } from "./examples/grpc-examples.ts";
-import {
-  decodePredictRequestJob,
-  decodePredictRequestQuickly,
-  framePredictResponse,
-  framePredictResponseJob,
-  isLargeResponse,
-  PREDICT_NESTING,
-  type PredictRequest,
-} from "./grpc-codec.ts";
+import { PREDICT_NESTING } from "./grpc-codec.ts";
+import { predictMethod, predictStreamedMethod } from "./grpc-predict.ts";
 import { sessionServiceRoutes } from "./grpc-session-service.ts";
-import { checkSignature, wantedOutputs } from "./grpc-signature.ts";
 import { encodeModelMetadata, modelMetadata, SIGNATURE_DEF } from "./model-metadata.ts";
-import { assertNamesModel } from "./model-spec.ts";
 import { modelStatus } from "./model-status.ts";
 
 /** The service that TensorFlow Serving's clients call. */
@@ -41,6 +24,7 @@ export const PREDICT_PATH = `/${PREDICTION_SERVICE}/Predict`;
 export const createTensorflowGrpc: CreateGrpcProtocol = (service, options) => ({
   routes: {
     [PREDICT_PATH]: { kind: "inference", method: predictMethod(service, options), nesting: PREDICT_NESTING },
+    [`/${PREDICTION_SERVICE}/PredictStreamed`]: { kind: "inference", stream: predictStreamedMethod(service, options) },
     [`/${PREDICTION_SERVICE}/Classify`]: { kind: "inference", method: exampleMethod(service, "classify", options) },
     [`/${PREDICTION_SERVICE}/Regress`]: { kind: "inference", method: exampleMethod(service, "regress", options) },
     [`/${PREDICTION_SERVICE}/MultiInference`]: { kind: "inference", method: multiInferenceMethod(service, options) },
@@ -53,42 +37,6 @@ export const createTensorflowGrpc: CreateGrpcProtocol = (service, options) => ({
     ...sessionServiceRoutes(service, options),
   },
 });
-
-function predictMethod(service: InferenceService, options: GrpcProtocolOptions): UnaryMethod {
-  const encoding = options.settings.tensorContent ? "content" : "typed";
-  return async (message, call) => {
-    const { maxMessageBytes: maxBytes } = options;
-    const request =
-      decodePredictRequestQuickly(message, maxBytes) ??
-      (await decodeInThread(decodePredictRequestJob, [message, maxBytes], { ...call, message, maxBytes }));
-    const { spec } = request;
-    if (options.settings.requireModelSpec) assertNamesModel(spec);
-    call.record.model = spec.model;
-    const answer = await infer(await service.acquire(spec, call), request, { call, settings: options.settings });
-    const { model, version, signature, metadata } = answer;
-    const resolved = { model, version, signature, versionEncoding: spec.versionEncoding };
-    const response = { spec: resolved, outputs: answeredTensors(answer) };
-    if (isLargeResponse(response, encoding)) {
-      return { message: await encodeInThread(framePredictResponseJob, [response, encoding, true], call), metadata };
-    }
-    return { message: framePredictResponse(response, encoding, call.memory.isWireOnly), metadata };
-  };
-}
-
-interface Calling extends Pick<GrpcProtocolOptions, "settings"> {
-  readonly call: CallInfo;
-}
-
-async function infer(lease: Lease, request: PredictRequest, { call, settings }: Calling): Promise<InferResponse> {
-  try {
-    const { inputs, outputFilter } = request;
-    const signature = checkSignature(request, lease.description, settings);
-    const outputs = wantedOutputs(outputFilter, signature.spec, settings);
-    return await lease.infer({ signature, inputs: { kind: "tensors", tensors: inputs }, outputs, call });
-  } finally {
-    lease.release();
-  }
-}
 
 /** PredictionService.GetModelMetadata, with the original's texts. */
 function metadataMethod(service: InferenceService, { settings }: GrpcProtocolOptions): UnaryMethod {

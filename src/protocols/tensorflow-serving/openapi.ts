@@ -44,7 +44,8 @@ function predictOperation(name: string, signature: Signature): object {
   const answer = { type: "object", required: ["outputs"], properties: { outputs: outputsSchema(outputs) } };
   return {
     summary: `Run the model ${name}, by TensorFlow Serving's REST`,
-    description: 'Bytes that are not text are {"b64": "…"}. Instead of inputs there may be instances, a list of rows.',
+    description:
+      'Bytes that are not text are {"b64": "…"}. Instead of inputs there may be instances, a list of rows. Accept: text/event-stream or application/x-ndjson asks for the parts of an answer, each of them such an answer.',
     requestBody: { required: true, content: jsonContent(body, values && { inputs: values }) },
     responses: {
       200: { description: "The outputs.", content: jsonContent(answer) },

@@ -188,9 +188,3 @@ describe("SessionRun of other models", () => {
     });
   });
 });
-
-it("PredictStreamed is unknown, as it is to TensorFlow Serving", async () => {
-  const { grpcAddress } = await startServer({ models: { null: { driver: "null" } } });
-  const stream = connect(grpcAddress).stream("/tensorflow.serving.PredictionService/PredictStreamed", Buffer.alloc(0));
-  await expect(stream.next()).rejects.toMatchObject({ code: 12 });
-});
