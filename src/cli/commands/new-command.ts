@@ -8,7 +8,14 @@ import { outputProblem } from "../../platform/text/file-problem.ts";
 import { shellWord } from "../../platform/text/terminal.ts";
 import { withProgress } from "../live-line.ts";
 import { type ClientSource, clientFiles } from "../scaffold/client-files.ts";
-import { DRIVER_FILES, HOOK_FILES, PROJECT_FILES, type Scaffold, type ScaffoldFiles } from "../scaffold/scaffold.ts";
+import {
+  DRIVER_FILES,
+  HOOK_FILES,
+  PROJECT_FILES,
+  type Scaffold,
+  type ScaffoldFiles,
+  STREAM_FILES,
+} from "../scaffold/scaffold.ts";
 import { createParser, runParser } from "./create-parser.ts";
 import { assertEmptyFolder } from "./out-files.ts";
 import { authorizationAt, refuseBareAddress } from "./server-addresses.ts";
@@ -19,6 +26,7 @@ const ADDRESS = "http://localhost:9001";
 const EPILOGUE = `
 Examples:
   kserving new hooks faces && cd faces && npm test
+  kserving new hooks letters --stream
   kserving new driver my-driver
   kserving new project serving
   kserving new client && cd client && npm start
@@ -42,6 +50,7 @@ export function createNewCommand(): Command {
     .argument("[folder]", "a folder that is empty or not there (default: the kind's name)")
     .option("--server <address>", `for a client: http://HOST:PORT or grpc://HOST:PORT (default: ${ADDRESS})`)
     .option("--remote-auth-file <file>", "for a client: credentials at the server, as for kserving replay")
+    .option("--stream", "for hooks: hooks that answer in parts")
     .option("--json", "print JSON")
     .action(run);
 }
@@ -49,6 +58,7 @@ export function createNewCommand(): Command {
 interface NewFlags {
   readonly server?: string;
   readonly remoteAuthFile?: string;
+  readonly stream?: boolean;
   readonly json?: boolean;
 }
 
@@ -56,11 +66,13 @@ async function run(kind: ScaffoldKind, given: string | undefined, { json = false
   const name = given ?? kind;
   const folder = resolve(name);
   assertEmptyFolder(folder, name);
-  if (kind !== "client" && Object.keys(flags).length > 0)
+  const { stream = false, ...ofClient } = flags;
+  if (kind !== "client" && Object.keys(ofClient).length > 0)
     throw invalidArgument(`--server and --remote-auth-file are for kserving new client, not for new ${kind}.`);
-  const source = kind === "client" ? await describeServer(flags) : undefined;
+  if (kind !== "hooks" && stream) throw invalidArgument(`--stream is for kserving new hooks, not for new ${kind}.`);
+  const source = kind === "client" ? await describeServer(ofClient) : undefined;
   const packageRoot = fileURLToPath(new URL("../../../", import.meta.url)).replace(/[\\/]$/, "");
-  const files = scaffoldFiles({ source, kind, folder, packageRoot });
+  const files = scaffoldFiles({ source, kind: stream ? "stream" : kind, folder, packageRoot });
   try {
     mkdirSync(join(folder, "node_modules"), { recursive: true });
     for (const [file, text] of Object.entries(files)) writeFileSync(join(folder, file), text);
@@ -92,8 +104,9 @@ const SCAFFOLD_KINDS = ["hooks", "driver", "project", "client"] as const;
 /** One of {@link SCAFFOLD_KINDS}. */
 type ScaffoldKind = (typeof SCAFFOLD_KINDS)[number];
 
-const SCAFFOLDS: Readonly<Record<Exclude<ScaffoldKind, "client">, Scaffold>> = {
+const SCAFFOLDS: Readonly<Record<Exclude<ScaffoldKind, "client"> | "stream", Scaffold>> = {
   hooks: HOOK_FILES,
+  stream: STREAM_FILES,
   driver: DRIVER_FILES,
   project: PROJECT_FILES,
 };
@@ -105,7 +118,8 @@ const TYPES = { "@types/node": "^20.19.0", typescript: ">=5.7" };
 interface NewFolder {
   /** The models that a client's folder calls; absent = another kind. */
   readonly source?: ClientSource | undefined;
-  readonly kind: ScaffoldKind;
+  /** `stream` = hooks that answer in parts. */
+  readonly kind: ScaffoldKind | "stream";
   readonly folder: string;
   /** The folder of this program. */
   readonly packageRoot: string;

@@ -70,6 +70,67 @@ export const HOOK_FILES: Scaffold = {
   files: { "hooks.ts": HOOKS, "hooks.test.mjs": HOOK_TEST, "README.md": hookReadme(HOOK_START) },
 };
 
+const STREAM_HOOKS = `import { defineHooks, tensorOf } from "kserving";
+
+/** Answers in parts: one for each number, as soon as the model has run with it. */
+export default defineHooks({
+  inputs: [{ name: "x", dtype: "float32", shape: [-1] }],
+  outputs: [{ name: "y", dtype: "float32", shape: [-1] }],
+
+  async *process({ x }, ctx, { driver }) {
+    for (const value of x.data) {
+      const answer = await driver.predict({ x: [value] });
+      yield { y: tensorOf(answer, "x", "float32") };
+    }
+  },
+
+  /** Joins the parts for requests that take one answer. */
+  collect: (parts) => ({ y: Float32Array.from(parts.flatMap(({ y }) => [...y.data])) }),
+});
+`;
+
+const STREAM_TEST = `import assert from "node:assert/strict";
+import { test } from "node:test";
+import { fakeModel, testHooks } from "kserving/testing";
+
+const model = fakeModel({ inputs: [{ name: "x", dtype: "float32", shape: [-1] }] });
+const pipeline = testHooks(new URL("hooks.ts", import.meta.url), { models: [model] });
+
+test("each number is answered by a part of its own", async () => {
+  const parts = [];
+  for await (const { outputs } of pipeline.stream({ x: [1, 2.5] })) parts.push([...outputs.y.data]);
+  assert.deepEqual(parts, [[1], [2.5]]);
+});
+
+test("a client that leaves after the first part has the model run once", async () => {
+  const runs = model.calls.length;
+  for await (const _ of pipeline.stream({ x: [1, 2, 3] })) break;
+  assert.equal(model.calls.length, runs + 1);
+});
+
+test("one answer has all parts", async () => {
+  const { outputs } = await pipeline.run({ x: [1, 2.5] });
+  assert.deepEqual([...outputs.y.data], [1, 2.5]);
+});
+`;
+
+const STREAM_START = "kserving --driver null --hooks hooks.ts --name each --http-enable";
+
+/** A hook file that answers in parts, with its test. */
+export const STREAM_FILES: Scaffold = {
+  start: STREAM_START,
+  files: {
+    "hooks.ts": STREAM_HOOKS,
+    "hooks.test.mjs": STREAM_TEST,
+    "README.md": hookReadme(STREAM_START)
+      .replace("`hooks.ts` runs before and after a model", "`hooks.ts` answers in parts, as a model makes them")
+      .replace(
+        /curl -d .*predict/,
+        `curl -N -d '{"x": [1, 2.5]}' http://localhost:9001/v2/models/each/generate_stream`,
+      ),
+  },
+};
+
 const CONFIG = `http-enable: true
 models:
   - name: scale

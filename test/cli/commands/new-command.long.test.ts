@@ -5,12 +5,12 @@ import { expect, test } from "vitest";
 import { tempFolder } from "../../helpers/temp-folder.ts";
 import { runCommand } from "./run-command.ts";
 
-test.each(["hooks", "driver", "project"])(
-  "the folder of new %s is green at once, in its tests and its types",
+test.each([["hooks"], ["hooks", "--stream"], ["driver"], ["project"]])(
+  "the folder of new %s %s is green at once, in its tests and its types",
   { timeout: 120_000 },
-  async (kind) => {
+  async (kind, ...flags) => {
     const folder = join(tempFolder({}), `my ${kind} é`);
-    await runCommand(["new", kind, folder]);
+    await runCommand(["new", kind, folder, ...flags]);
     const run = (...args: string[]) =>
       spawnSync(process.execPath, args, { cwd: folder, encoding: "utf8", env: { PATH: process.env.PATH ?? "" } });
     const { stdout, status } = run("--test");

@@ -8,11 +8,11 @@ import { tempFolder } from "../../helpers/temp-folder.ts";
 import { startKserving } from "../start-kserving.ts";
 import { runCommand } from "./run-command.ts";
 
-test.each(["hooks", "driver", "project"])(
-  "new %s writes a folder whose README names its files and its start",
-  async (kind) => {
+test.each([["hooks"], ["hooks", "--stream"], ["driver"], ["project"]])(
+  "new %s %s writes a folder whose README names its files and its start",
+  async (kind, ...flags) => {
     const folder = join(tempFolder({}), "My Folder");
-    const { code, stdout } = await runCommand(["new", kind, folder, "--json"]);
+    const { code, stdout } = await runCommand(["new", kind, folder, ...flags, "--json"]);
     const { files } = JSON.parse(stdout);
     expect([code, files]).toEqual([0, expect.arrayContaining(["package.json", "tsconfig.json", "README.md"])]);
     expect(readdirSync(folder).sort()).toEqual([...files, "node_modules"].sort());
@@ -90,6 +90,7 @@ describe("new client", () => {
     [["client", "--server", "localhost:9001"], "the address of a server is http://localhost:9001 where"],
     [["client", "--server", "model.onnx"], "expected http://HOST:PORT or grpc://HOST:PORT"],
     [["hooks", "--server", "http://localhost:9001"], "not for new hooks"],
+    [["driver", "--stream"], "--stream is for kserving new hooks, not for new driver."],
   ])("new %j is refused", async (args, message) => {
     const [kind = "", ...flags] = args;
     const { code, stderr } = await runCommand(["new", kind, join(tempFolder({}), "calls"), ...flags]);
