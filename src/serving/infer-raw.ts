@@ -4,7 +4,7 @@ import { rawPayload } from "../pipeline/run-raw.ts";
 import type { CallOptions, InferResponse, Lease } from "./inference-service.ts";
 
 /** A body for a function of a model's hooks. */
-export interface RawRequest extends RawHead {
+interface RawRequest extends RawHead {
   readonly body: Uint8Array;
   readonly call: CallOptions;
   /** Takes the parts of a body in parts, as a {@link PartSink} does. The first one has status, media type and headers. */
