@@ -42,7 +42,7 @@ export interface PredictRequest {
 }
 
 /** Chooses the parts in which a model answers; undefined = one answer. */
-export type ChooseParts = (description: ServableDescription) => PartChoice | undefined;
+type ChooseParts = (description: ServableDescription) => PartChoice | undefined;
 
 /** Writes the answer of a model. */
 export type WritePredicted = (predicted: Predicted, exchange: HttpExchange) => Promise<HttpAnswer>;
