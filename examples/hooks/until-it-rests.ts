@@ -33,6 +33,6 @@ export default defineHooks({
     }
   },
 
-  /** One answer is where it came to rest. */
+  /** One answer is the last state. */
   collect: (parts) => ({ ...parts.at(-1) }),
 });

@@ -38,7 +38,7 @@ export class PartSealer {
     return this.#contentType ?? "application/octet-stream";
   }
 
-  /** Bytes that no hook has; throws `internal` for what is no part of this body. */
+  /** Bytes that no hook has; throws `internal` for anything else than a part of this body. */
   seal(value: unknown, number: number): Uint8Array {
     const isBytes = value instanceof Uint8Array;
     if (typeof value !== "string" && !isBytes && !isPlainObject(value))

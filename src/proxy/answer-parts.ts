@@ -20,7 +20,7 @@ export interface PartedRequest<Answer extends Parted> {
    */
   readonly run: (write: (part: Answer) => Promise<void>) => Promise<Answer>;
   /**
-   * A part as an answer of its own, whose body is JSON on one line, or a raw part; the status and the headers of the
+   * A part as an answer, whose body is JSON on one line, or a raw part; the status and the headers of the
    * first one are sent.
    */
   readonly toPart: (part: Answer) => Promise<HttpAnswer>;

@@ -65,7 +65,7 @@ export interface InferenceService {
   hookRoutes?(): HookRoutes;
   /** Calls back immediately and at each change of these routes. */
   onHookRoutes?(listener: (routes: HookRoutes) => void): void;
-  /** Reports if a model may answer in parts, or has functions of its own for bytes. Absent = it is not known. */
+  /** Reports if a model may answer in parts, or has functions that get bytes. Absent = it is not known. */
   mayAnswerInParts?(): boolean;
   /** Reports if requests can be answered now. */
   isReady(): boolean;

@@ -96,7 +96,7 @@ import { fakeModel, testHooks } from "kserving/testing";
 const model = fakeModel({ inputs: [{ name: "x", dtype: "float32", shape: [-1] }] });
 const pipeline = testHooks(new URL("hooks.ts", import.meta.url), { models: [model] });
 
-test("each number is answered by a part of its own", async () => {
+test("each number is answered by its own part", async () => {
   const parts = [];
   for await (const { outputs } of pipeline.stream({ x: [1, 2.5] })) parts.push([...outputs.y.data]);
   assert.deepEqual(parts, [[1], [2.5]]);
