@@ -104,7 +104,7 @@ export class PartSealer {
   }
 }
 
-/** What ends a line or an id (HTML Living Standard §9.2.6). */
+/** Ends of a line or an id (HTML Living Standard §9.2.6). */
 const BREAK = /[\r\n\0]/;
 
 /** A field for each line of a text, without a list of them: a text may have any number. */

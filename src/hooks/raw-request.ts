@@ -42,7 +42,7 @@ export interface RawEvent {
   readonly data?: unknown;
   /** Its type, which a browser calls `message` if it is absent. */
   readonly event?: string;
-  /** What a client that connects again sends as `Last-Event-ID`. */
+  /** Sent as `Last-Event-ID` by a client that connects again. */
   readonly id?: string;
   /** Time after which a client connects again, in milliseconds. */
   readonly retry?: number;

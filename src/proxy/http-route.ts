@@ -83,7 +83,7 @@ export interface InferenceRoute {
   /** In Express' form, for methods other than POST: `/v2/models/:name/infer`. */
   readonly path: string;
   /**
-   * Which answers come in parts, so that their requests are answered by the thread that has the models: all, those for
+   * Answers that come in parts, so that their requests are answered by the thread that has the models: all, those for
    * which `Accept` asks, or also any of a server with models that may give parts. Default: none.
    */
   readonly inParts?: true | "accepted" | "possible";

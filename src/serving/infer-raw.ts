@@ -7,7 +7,7 @@ import type { CallOptions, InferResponse, Lease } from "./inference-service.ts";
 interface RawRequest extends RawHead {
   readonly body: Uint8Array;
   readonly call: CallOptions;
-  /** Takes the parts of a body in parts, as a {@link PartSink} does. The first one has status, media type and headers. */
+  /** Takes the parts of a body, as `PartSink` does: the first one with status, media type and headers. */
   readonly write?: ((part: RawResponse) => Promise<void>) | undefined;
 }
 

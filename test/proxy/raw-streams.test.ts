@@ -54,6 +54,8 @@ export const rawRequest = [
   get("/list", () => ({ body: ["a", "b"] })),
   get("/fail-text", () => fail()),
   get("/fail-late", async function* (_, { signal }) { yield "one"; await gate(signal); throw new Error("late"); }),
+  get("/dies", async function* (_, { signal }) { yield { data: 1 }; await gate(signal); process.exit(); }),
+  get("/stuck", async function* () { yield { data: 1 }; await new Promise(() => {}); }),
   get("/fail-events", async function* () { yield { data: 1 }; throw new Error("no second part"); }),
   get("/fail-within", async function* () { yield { data: 1 }; yield "data: 2"; throw new Error("no end"); }),
   get("/kept", (request, ctx) => { ctx.response.metadata["Cache-Control"] = "max-age=9"; return fail(); }),
@@ -84,7 +86,7 @@ export const rawRequest = [
 ];
 `;
 
-async function serve(more: { readonly workers: number; readonly listeners: number }) {
+async function serve(more: { readonly workers: number; readonly listeners: number; readonly hookTimeoutMs?: number }) {
   const file = join(tempFolder(), "hooks.mjs");
   writeFileSync(file, HOOKS);
   const { httpUrl: url } = await startServer({ stages: [{ driver: "null" }], hooks: file, ...more });
@@ -254,6 +256,17 @@ it.each(PLACES)("a body in parts %s that is cut short is a reset for a client of
   const failed = once(client.socket, "error");
   await go();
   expect(await failed).toMatchObject([{ code: "ECONNRESET" }]);
+});
+
+it("a body in parts whose hook thread ends, or that waits for ever, ends with that error", async () => {
+  const { url, text, go } = await serve({ workers: 1, listeners: 1, hookTimeoutMs: 2000 });
+  const stuck = await (await get(`${url}/stuck`)).rest();
+  expect(stuck).toEqual(["data: 1", expect.stringContaining("has not given part 2 within 2000 ms")]);
+  const dead = await get(`${url}/dies`);
+  expect(await dead.next()).toBe("data: 1");
+  await go().catch(() => {});
+  expect(await dead.rest()).toEqual([expect.stringMatching(/^data: \{"error":/)]);
+  await expect.poll(() => text("/list")).toBe('["a","b"]');
 });
 
 it("a body in parts comes over HTTP/2 as over HTTP/1.1, and its failure resets its stream alone", async () => {
