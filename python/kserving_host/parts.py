@@ -20,6 +20,33 @@ def kind_of(function):
     return None
 
 
+def is_parts(value):
+    """Checks for a generator, or another iterator: what makes the parts of an answer."""
+    return hasattr(value, "__next__") or hasattr(value, "__aiter__")
+
+
+def each_answer(parts, change):
+    """A generator of what becomes of each part; asynchronous if the parts are."""
+    return _each_async(parts, change) if hasattr(parts, "__aiter__") else _each(parts, change)
+
+
+def _each(parts, change):
+    try:
+        for part in parts:
+            yield change(part)
+    finally:
+        getattr(parts, "close", _nothing)()
+
+
+async def _each_async(parts, change):
+    try:
+        async for part in parts:
+            yield change(part)
+    finally:
+        if hasattr(parts, "aclose"):
+            await parts.aclose()
+
+
 def open_parts(generator):
     """The parts of a generator that has not begun, or of any iterator. The task of an asynchronous one has a copy of the caller's context."""
     return AsyncParts(generator) if hasattr(generator, "__aiter__") else Parts(generator)

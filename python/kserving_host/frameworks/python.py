@@ -10,7 +10,7 @@ import numpy as np
 from .. import arrays, user_module
 from ..errors import HostError, last_lines, one_line, refused
 from ..framework import BaseFramework
-from ..parts import kind_of
+from ..parts import is_parts, kind_of
 
 
 class Framework(BaseFramework):
@@ -33,7 +33,7 @@ class Framework(BaseFramework):
 
     def stream(self, inputs):
         parts = self._stream(self._given(inputs))
-        if hasattr(parts, "__next__") or hasattr(parts, "__aiter__"):
+        if is_parts(parts):
             return parts
         raise HostError("internal", f"predict_stream returned a {type(parts).__name__}; expected a generator, or another iterator of outputs.")
 

@@ -8,11 +8,11 @@ import types
 import numpy as np
 
 from ..errors import HostError, one_line, refused
-from ..parts import kind_of
+from ..parts import is_parts, kind_of
 from . import current, failures, printed_log
 from .calling import Caller, call_init
 from .context import Context, Request
-from .inference import FILES, call_handler, find_handlers
+from .inference import FILES, call_handler, find_handlers, pack_part
 from .models import create_drivers
 from .requirements import install_requirements
 from .streams import Streams
@@ -53,7 +53,7 @@ class HookFile:
         if operation in ("next", "leave"):
             return getattr(self.streams, operation)(question)
         if operation == "handler":
-            return self._run_handler(message, question.tensors)
+            return self._run_handler(question)
         if operation == "drop":
             self._drop(question.context)
             return None
@@ -93,13 +93,17 @@ class HookFile:
         header = {} if result is None else {"result": result}
         return {**header, **ctx._kserving.additions()}, tensors
 
-    def _run_handler(self, message, tensors):
+    def _run_handler(self, question):
+        message = question.message
         name = message["hook"]
         try:
-            body, content_type = call_handler(name, self._handlers[name], message["facts"], tensors["body"].tobytes())
+            body, content_type = call_handler(name, self._handlers[name], message["facts"], question.tensors["body"].tobytes())
         except BaseException as error:
             raise failures.HookFailure(name, error) from error
-        return {"result": content_type}, {"body": np.frombuffer(body, np.uint8)}
+        if not is_parts(body):
+            return {"result": {"contentType": content_type}}, {"body": np.frombuffer(body, np.uint8)}
+        kind = self.streams.begin(question, body, name, pack_part)
+        return {"result": {"contentType": content_type, "parts": kind}}, {}
 
     def _context(self, number):
         ctx = self._contexts.get(number)

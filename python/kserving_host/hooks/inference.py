@@ -5,7 +5,10 @@ import io
 import json
 import os
 
+import numpy as np
+
 from ..errors import HostError, refused
+from ..parts import is_parts
 from .toolkit import find_toolkit
 
 FILES = {"inference.py", os.path.basename(os.environ.get("SAGEMAKER_PROGRAM", ""))}
@@ -33,7 +36,7 @@ def find_handlers(module, name, hooks):
 
 
 def call_handler(name, handler, facts, body):
-    """Calls a handler: the body that it gives and, but for input_handler's, the body's content type."""
+    """Calls a handler: the body that it gives, or what makes its parts, and, but for input_handler's, the body's content type; None for that of its first part."""
     status = facts.pop("status_code", None)
     given = Response(status, body) if name == "output_handler" else io.BytesIO(body)
     returned = handler(given, Context(channel=None, **facts))
@@ -97,7 +100,20 @@ def _input(returned):
     raise _wrong(_kind(body), "the request for the model as a text or bytes, such as json.dumps({'instances': rows})")
 
 
+def pack_part(part, number):
+    """Header and tensors of a part of a body: a text, an event or bytes."""
+    if isinstance(part, (str, dict)):
+        return {"result": part}, {}
+    if isinstance(part, (bytes, bytearray)):
+        return {}, {"body": np.frombuffer(part, np.uint8)}
+    raise HostError("internal", f"its part {number} is {_kind(part)}; expected a text, bytes, or an event such as {{'data': {{'step': 1}}}}")
+
+
 def _answer(returned):
+    if is_parts(returned):
+        return returned, None
+    if isinstance(returned, (tuple, list)) and len(returned) == 2 and is_parts(returned[0]) and isinstance(returned[1], str):
+        return returned[0], returned[1]
     expected = "a body (a text or bytes) and its content type: return body, context.accept_header"
     if not isinstance(returned, (tuple, list)):
         raise _wrong(_kind(returned), expected)

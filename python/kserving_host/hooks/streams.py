@@ -24,9 +24,20 @@ class Streams:
             raise failures.HookFailure(message["place"], error) from error
         finally:
             current.set_context(None)
-        stream = Stream(parts, ctx, message)
+        json, request = message.get("json", False), ctx._kserving
+
+        def pack(part, number):
+            result, tensors = pack_values(part, {}, json, f"its part {number} is")
+            return {**({} if result is None else {"result": result}), **request.additions()}, tensors
+
+        stream = Stream(parts, message["place"], pack, ctx)
         self._streams[_key(question)] = stream
         self._next(question, stream)
+
+    def begin(self, question, parts, place, pack):
+        """Begins what makes the parts of a body, which are asked for later; tells its kind, as kind_of does."""
+        self._streams[_key(question)] = Stream(open_parts(parts), place, pack, None)
+        return "async" if hasattr(parts, "__aiter__") else "sync"
 
     def next(self, question):
         """Has it make its next part."""
@@ -51,7 +62,8 @@ class Streams:
 
     def _next(self, question, stream):
         current.set_context(stream.ctx)
-        stream.ctx.part = stream.count or None
+        if stream.ctx is not None:
+            stream.ctx.part = stream.count or None
         try:
             stream.parts.next(lambda part, error: self.reply(question, lambda: self._pack(question, stream, part, error)))
         finally:
@@ -64,33 +76,31 @@ class Streams:
 
 
 class Stream:
-    """One generator."""
+    """One generator; `pack` makes header and tensors of a part and its number."""
 
-    def __init__(self, parts, ctx, message):
+    def __init__(self, parts, place, pack, ctx):
         self.parts = parts
         self.ctx = ctx
         self.count = 0
-        self._place = message["place"]
-        self._json = message.get("json", False)
+        self._place = place
+        self._pack = pack
 
     def pack(self, part, error):
         """Header and tensors of the answer with the next part; `result` is null behind the last one."""
-        request = self.ctx._kserving
         try:
             if error is not None:
                 raise error
-            request.raise_chosen()
+            if self.ctx is not None:
+                self.ctx._kserving.raise_chosen()
         except BaseException as failure:
             raise failures.HookFailure(self._place, failure) from failure
         if part is END:
             return {"result": None}, {}
         self.count += 1
         try:
-            result, tensors = pack_values(part, {}, self._json, f"its part {self.count} is")
+            return self._pack(part, self.count)
         except HostError as failure:
             raise failures.HookFailure(self._place, failure) from None
-        header = {} if result is None else {"result": result}
-        return {**header, **request.additions()}, tensors
 
     def end(self, error):
         """The answer once it has run its `finally`."""

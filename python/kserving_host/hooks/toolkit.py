@@ -9,10 +9,12 @@ import sys
 import numpy as np
 
 from ..errors import HostError, refused
+from ..parts import each_answer, is_parts, kind_of
 
 PARTS = ("input_fn", "predict_fn", "output_fn")
 FUNCTIONS = ("model_fn", *PARTS, "transform_fn")
 JSON_TYPE, CSV_TYPE, NPY_TYPE = "application/json", "text/csv", "application/x-npy"
+LINES_TYPE = "application/jsonlines"
 # Bodies that input_fn gets as str.
 TEXT_TYPES = (JSON_TYPE, CSV_TYPE)
 
@@ -36,8 +38,18 @@ class Toolkit:
         if "transform_fn" in self._functions:
             return _answer(_call(self._functions["transform_fn"], (self._model, given, content_type, accept), context), accept)
         values = _call(self._functions.get("input_fn", default_input), (given, content_type), context)
-        predicted = _call(self._functions.get("predict_fn", default_predict), (values, self._model), context)
-        return _answer(_call(self._functions.get("output_fn", default_output), (predicted, accept), context), accept)
+        predict_fn, output_fn = (self._functions.get(*each) for each in (("predict_fn", default_predict), ("output_fn", default_output)))
+        predicted = _call(predict_fn, (values, self._model), context)
+
+        def answer(prediction):
+            return _answer(_call(output_fn, (prediction, accept), context), accept)
+
+        in_parts = kind_of(predict_fn) or predict_fn is default_predict and is_parts(predicted)
+        if not in_parts or kind_of(output_fn):
+            return answer(predicted)
+        are_lines = output_fn is default_output and accept == JSON_TYPE
+        parts = each_answer(predicted, lambda part: _with_end(answer(part)[0], "\n" if are_lines else ""))
+        return parts, LINES_TYPE if are_lines else accept
 
 
 def find_toolkit(module, name):
@@ -114,8 +126,14 @@ def _call(function, values, context):
     return function(*values, context) if len(places) > len(values) else function(*values)
 
 
+def _with_end(body, end):
+    return body + end if isinstance(body, str) else body
+
+
 def _answer(returned, accept):
     """Body and content type, which an output_fn may choose."""
+    if is_parts(returned):
+        return returned, accept
     if hasattr(returned, "get_data"):
         # A response of Flask or of the older toolkits.
         return returned.get_data(), getattr(returned, "mimetype", None) or accept

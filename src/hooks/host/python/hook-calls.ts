@@ -17,7 +17,7 @@ interface HookCallsParts {
 }
 
 /** A generator in the process. */
-interface PythonGenerator {
+export interface PythonGenerator {
   /** The process knows the generators of a request by hook and stage. */
   readonly hook: string;
   readonly stage: number;

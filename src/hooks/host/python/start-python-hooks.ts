@@ -10,10 +10,11 @@ import { createTensor } from "../../../tensor/tensor.ts";
 import { isHeaderText } from "../../check-response.ts";
 import type { HookSet } from "../../hook-set.ts";
 import type { HookContext } from "../../hooks.ts";
-import type { RawCall, RawEntry, RawResult } from "../../raw-entry.ts";
+import type { RawCall, RawEntry, RawResult, RawStream } from "../../raw-entry.ts";
+import { partsOf } from "../../raw-parts.ts";
 import type { HookThreadData } from "../hook-protocol.ts";
 import { HookAnswers } from "./hook-answers.ts";
-import { HookCalls } from "./hook-calls.ts";
+import { HookCalls, type PythonGenerator } from "./hook-calls.ts";
 import { HookRuns } from "./hook-runs.ts";
 import { HookScopes } from "./hook-scopes.ts";
 import { type FoundHook, PythonHooks } from "./python-hooks.ts";
@@ -133,18 +134,44 @@ function handlerEntry(name: string, calls: HookCalls): RawEntry {
     try {
       const question = { op: "handler", hook: name, stage: 0, facts, tensors: { body } } as const;
       const { result, tensors } = await calls.run(question, name, ctx);
-      return { contentType: result, body: tensors.body?.data };
+      const { contentType, parts: kind } = result as HandlerResult;
+      if (kind === undefined) return { contentType, body: tensors.body?.data };
+      const generator = { hook: name, stage: 0, kind, place: name };
+      if (!ctx.signal.aborted) return { contentType, body: eachOfBody(generator, calls, ctx) };
+      // Its caller does not wait for it any more.
+      await calls.leave(generator, ctx);
+      throw ctx.signal.reason;
     } finally {
       calls.release(ctx);
     }
   };
-  return { place: name, call, seal: (returned) => seal(returned as Partial<RawResult>, name) };
+  return { place: name, call, seal: (returned) => seal(returned as Made, name) };
+}
+
+interface HandlerResult {
+  /** Null = that of the first part. */
+  readonly contentType: string | null;
+  /** Present if the body comes in parts. */
+  readonly parts?: PythonGenerator["kind"];
+}
+
+/** The parts of a body: texts, bytes, or events. */
+async function* eachOfBody(generator: PythonGenerator, calls: HookCalls, ctx: HookContext): AsyncGenerator<unknown> {
+  for await (const { result, tensors } of calls.each(generator, ctx)) yield result ?? tensors.body?.data;
+}
+
+interface Made {
+  readonly contentType?: string | null;
+  readonly body?: unknown;
 }
 
 /** The request for the model has no content type. */
-function seal({ contentType, body }: Partial<RawResult>, name: string): RawResult {
+function seal({ contentType, body }: Made, name: string): RawResult | RawStream {
   if (body instanceof Uint8Array && (name === "input_handler" || isHeaderText(contentType)))
     return { status: 200, contentType: contentType ?? "", body };
+  const open = partsOf(body);
+  if (open !== undefined && (contentType === null || isHeaderText(contentType)))
+    return { status: 200, contentType: contentType ?? undefined, open };
   const text = JSON.stringify(String(contentType).slice(0, 100));
   throw new ServingError(
     "internal",
