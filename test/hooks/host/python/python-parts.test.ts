@@ -6,7 +6,13 @@ import { IMPORT_PATH } from "../../../drivers/python/load-model.ts";
 import { readExample } from "../../../examples/example-command.ts";
 import { CollectedParts, runParts } from "../../../helpers/collect-parts.ts";
 import { nullModels } from "../../../helpers/run-pipeline.ts";
-import { ask, fileExists, type HookThreadsOptions, startHookThreads, startReloadable } from "../../../helpers/start-hook-threads.ts";
+import {
+  ask,
+  fileExists,
+  type HookThreadsOptions,
+  startHookThreads,
+  startReloadable,
+} from "../../../helpers/start-hook-threads.ts";
 import { startServer } from "../../../helpers/start-server.ts";
 import { tempFolder } from "../../../helpers/temp-folder.ts";
 import { python } from "./serve-python-hooks.ts";
