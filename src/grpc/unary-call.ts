@@ -6,6 +6,7 @@ import type { CancelSource } from "../platform/async/cancel-source.ts";
 import { type Compression, inflate } from "../platform/limits/compression.ts";
 import { isPooled, returnMemory } from "../platform/limits/memory/memory-pool.ts";
 import { goOnTogether } from "../platform/limits/work-turns.ts";
+import { carrierSocketOf } from "../platform/net/node-members.ts";
 import type { CallContext } from "./call-context.ts";
 import { type FramedMessage, framedBytes } from "./framed-message.ts";
 import { GrpcCall } from "./grpc-call.ts";
@@ -153,7 +154,7 @@ class MessageReceiver implements DataReceiver {
   end(): void {
     try {
       const message = this.#reader.finish();
-      goOnTogether(message.length, this.#stream.session, () => this.#settle.resolve(message));
+      goOnTogether(message.length, carrierSocketOf(this.#stream.session.socket), () => this.#settle.resolve(message));
     } catch (reason) {
       this.refuse(reason);
     }

@@ -1,6 +1,7 @@
 import type { Socket } from "node:net";
+import { turnClientOf } from "../platform/limits/connection-limit.ts";
 import { isSmallPiece, TurnUse, turns } from "../platform/limits/event-loop-turns.ts";
-import { receiveInto } from "../platform/net/node-members.ts";
+import { carrierSocketOf, receiveInto } from "../platform/net/node-members.ts";
 
 /** Bytes between two looks at the clock, and those that a frame counts besides its own: a small one is work too. */
 const BYTES_PER_LOOK = 32 * 1024;
@@ -18,13 +19,13 @@ type TakeFrame = (bytes: Buffer, at: number) => number;
 /**
  * The received bytes of one connection, which are taken for as long as a turn of the event loop has time for it. The
  * rest is kept for a later turn, and no more is read until then. It waits there as other connections' does, which are
- * served in turn for a millisecond each: the one that has waited longest, and that which should take least. So a
- * connection that always has a rest gets no more than one whose data has just come.
+ * served in turn for a millisecond each: of one client after the other the one that has waited longest, and that which
+ * should take least. So a connection that always has a rest gets no more than one whose data has just come.
  */
 export class PacedInput {
   readonly #socket: Socket;
   readonly #takeFrame: TakeFrame;
-  readonly #use = new TurnUse();
+  readonly #use: TurnUse;
   /** Chunks that were received and not taken; of the first one those bytes before an index were. */
   #kept: Buffer[] = [];
   #keptAt = 0;
@@ -33,6 +34,7 @@ export class PacedInput {
   constructor(socket: Socket, takeFrame: TakeFrame) {
     this.#socket = socket;
     this.#takeFrame = takeFrame;
+    this.#use = new TurnUse(turnClientOf(carrierSocketOf(socket)));
     socket.on("data", (bytes: Buffer) => this.#receive(bytes));
     receiveInto(socket, {
       writeBuffer: () => LANDING,

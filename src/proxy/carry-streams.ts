@@ -5,7 +5,9 @@ import type { ServerSession, ServerStream } from "../http2/server-session.ts";
 import type { Logger } from "../observability/logger.ts";
 import type { RequestObserver } from "../observability/request-observer.ts";
 import { RequestRecord } from "../observability/request-record.ts";
+import { turnClientOf } from "../platform/limits/connection-limit.ts";
 import { WorkTurns } from "../platform/limits/work-turns.ts";
+import { carrierSocketOf } from "../platform/net/node-members.ts";
 import type { OpenExchanges } from "./open-exchanges.ts";
 import { StreamSocket } from "./stream-socket.ts";
 
@@ -21,7 +23,7 @@ export function carryStreams(server: Server, exchanges: OpenExchanges): AnswerSt
   const [accept] = server.listeners("connection") as ((socket: Socket) => void)[];
   const turns = new WeakMap<ServerSession, WorkTurns>();
   const turnsOf = (session: ServerSession) => {
-    const known = turns.get(session) ?? new WorkTurns();
+    const known = turns.get(session) ?? new WorkTurns(turnClientOf(carrierSocketOf(session.socket)));
     turns.set(session, known);
     return known;
   };

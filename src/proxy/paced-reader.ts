@@ -1,6 +1,7 @@
 import type { Socket } from "node:net";
 import { isSmallPiece, TurnUse, turns } from "../platform/limits/event-loop-turns.ts";
 import { isPausedByHttp, receiveInto } from "../platform/net/node-members.ts";
+import { StreamSocket } from "./stream-socket.ts";
 
 /**
  * Bytes for the parser at once: the minimum, the first size if there is time, and the maximum. The smallest request
@@ -26,7 +27,7 @@ export class PacedReader {
   readonly #socket: Socket;
   readonly #parse: (bytes: Uint8Array) => void;
   readonly #hasEnough: () => boolean;
-  readonly #use = new TurnUse();
+  readonly #use: TurnUse;
   /** Node resumes sockets on several occasions; data that arrives while this waits is put back. */
   #waitsFor: "turn" | "answers" | undefined;
   /** True in the turn that it waited for. */
@@ -42,6 +43,7 @@ export class PacedReader {
     this.#socket = socket;
     this.#parse = parse;
     this.#hasEnough = hasEnough;
+    this.#use = new TurnUse(StreamSocket.turnClientOf(socket));
     socket.on("data", (bytes: Buffer) => this.#take(bytes, false));
     receiveInto(socket, {
       writeBuffer: () => LANDING,

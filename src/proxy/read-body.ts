@@ -5,6 +5,7 @@ import { ByteList } from "../platform/limits/memory/byte-list.ts";
 import type { MemoryShare } from "../platform/limits/memory/memory-share.ts";
 import { MessageArrival } from "../platform/limits/memory/message-arrival.ts";
 import { goOnTogether } from "../platform/limits/work-turns.ts";
+import { carrierSocketOf } from "../platform/net/node-members.ts";
 import { HttpError } from "./http-errors.ts";
 import { StreamSocket } from "./stream-socket.ts";
 
@@ -73,7 +74,8 @@ function collect(request: IncomingMessage, { maxBytes, memory, alignedAt = 0 }: 
     request.on("end", () => {
       arrival.done();
       const whole = toBuffer(body.contents());
-      goOnTogether(whole.length, StreamSocket.connectionOf(request.socket), () => resolve(whole));
+      const connection = carrierSocketOf(StreamSocket.connectionOf(request.socket));
+      goOnTogether(whole.length, connection, () => resolve(whole));
     });
     request.on("error", (cause) => {
       fail(new ServingError("cancelled", "The client closed the connection before its body was complete.", { cause }));

@@ -5,6 +5,7 @@ import { TurnUse, turns } from "../platform/limits/event-loop-turns.ts";
 import { returnMemory } from "../platform/limits/memory/memory-pool.ts";
 import { isMessageHeader } from "../platform/net/message-headers.ts";
 import type { HttpAnswer } from "./http-route.ts";
+import { StreamSocket } from "./stream-socket.ts";
 
 /**
  * Size up to which an answer is written as text, one byte a character, in bytes: Node then gives it and its head to the
@@ -134,7 +135,7 @@ class SliceWriter {
   readonly response: ServerResponse;
   readonly #wrote: (bytes: number) => void;
   readonly #closed: Promise<unknown>;
-  readonly #use = new TurnUse();
+  readonly #use: TurnUse;
   readonly #maxParts: number;
   #unwaited = 0;
   #unwaitedParts = 0;
@@ -149,6 +150,7 @@ class SliceWriter {
   ) {
     this.response = response;
     this.#wrote = wrote;
+    this.#use = new TurnUse(response.socket === null ? undefined : StreamSocket.turnClientOf(response.socket));
     this.#maxParts = maxParts;
     this.#closed = new Promise((resolve) => response.once("close", resolve));
   }

@@ -6,7 +6,10 @@ import { KeptBytes } from "../http2/kept-bytes.ts";
 import type { RequestHead } from "../http2/message-head.ts";
 import { ERROR } from "../http2/protocol.ts";
 import type { ServerStream } from "../http2/server-session.ts";
+import { turnClientOf } from "../platform/limits/connection-limit.ts";
 import type { MemoryShare } from "../platform/limits/memory/memory-share.ts";
+import type { TurnClient } from "../platform/limits/waiting-work.ts";
+import { carrierSocketOf } from "../platform/net/node-members.ts";
 import { AnswerReader } from "./answer-reader.ts";
 
 /** Bytes of a request that wait here; the client then sends no more than its window. */
@@ -75,6 +78,11 @@ export class StreamSocket extends Duplex {
     return (socket as unknown) instanceof StreamSocket
       ? (socket as unknown as StreamSocket).#stream.session.socket
       : socket;
+  }
+
+  /** The client with which a request's connection has its turns. */
+  static turnClientOf(socket: Socket): TurnClient {
+    return turnClientOf(carrierSocketOf(StreamSocket.connectionOf(socket)));
   }
 
   /** Counts what is kept of the request's body until it is read; a request without room for it is reset. */

@@ -1,6 +1,7 @@
 import { readdirSync, readFileSync } from "node:fs";
 import type { Server, Socket } from "node:net";
 import { ThreadCounts } from "./thread-counts.ts";
+import { TurnClient } from "./waiting-work.ts";
 
 /** Reason for which a connection was refused, or an idle one ended for it. */
 export type ConnectionProblem =
@@ -116,10 +117,27 @@ export function describeConnection(socket: Socket, use: ConnectionUse): void {
   uses.set(socket, use);
 }
 
+const turnClients = new WeakMap<Socket, TurnClient>();
+
+/**
+ * The client of a connection, which has its turns together with all others of the client. A connection that was not
+ * counted, or makes no room for others, such as one of a trusted proxy, has a client alone.
+ */
+export function turnClientOf(socket: Socket): TurnClient {
+  const known = turnClients.get(socket) ?? new TurnClient();
+  turnClients.set(socket, known);
+  return known;
+}
+
+/** Connections of one client, the oldest first. */
+class ClientSockets extends Set<Socket> {
+  readonly turns = new TurnClient();
+}
+
 /** Connections by their clients, in the order of their age. */
 class OpenConnections {
   readonly #clientOf: ClientOfAddress;
-  readonly #clients = new Map<string, Set<Socket>>();
+  readonly #clients = new Map<string, ClientSockets>();
   #size = 0;
   /** The last search that found none, and the time of performance.now() until which that is believed. */
   #fruitless = { above: 0, until: 0 };
@@ -136,8 +154,9 @@ class OpenConnections {
   /** Adds one until it closes. */
   add(socket: Socket): void {
     const client = this.#client(socket);
-    const sockets = this.#clients.get(client) ?? new Set();
+    const sockets = this.#clients.get(client) ?? new ClientSockets();
     this.#clients.set(client, sockets.add(socket));
+    if (client !== UNNAMED) turnClients.set(socket, sockets.turns);
     this.#size++;
     socket.once("close", () => this.#remove(client, socket));
   }

@@ -1,9 +1,13 @@
-import { WaitingPiece, WaitingWork } from "./waiting-work.ts";
+import { TurnClient, WaitingPiece, WaitingWork } from "./waiting-work.ts";
 
 /** Time for arriving data in one turn of the event loop, in milliseconds; after it, only small pieces of work begin. */
 const TURN_MS = 2;
 /** Time after which a turn begins no more work at all. */
 const LONGEST_TURN_MS = 8;
+/** The same time while there are several clients, of which each has {@link MOST_MS} at most. */
+const SHARED_TURN_MS = 4;
+/** Turns for which there are several clients after two of them had work. */
+const SHARED_TURNS = 16;
 /** Maximum time for one connection before the others are considered, in milliseconds. */
 const MOST_MS = 1;
 /** Time that a turn without time left still spends on the smallest waiting piece of work, in milliseconds. */
@@ -23,7 +27,13 @@ const SMALL_BYTES = 8 * 1024;
 
 /** Main-thread time of the pieces of work of one connection. */
 export class TurnUse {
+  readonly client: TurnClient;
   #expectedMs = EXPECTED_MS;
+
+  /** `client`: the one whose connection it is. Default: one that has no other. */
+  constructor(client = new TurnClient()) {
+    this.client = client;
+  }
 
   /** Expected time of the next piece, from the previous ones, in milliseconds. */
   get expectedMs(): number {
@@ -38,9 +48,11 @@ export class TurnUse {
 }
 
 /**
- * Shares the turns of the event loop among connections. Arriving data is handled immediately for a few milliseconds of
- * each turn. The rest waits, and a turn spends as long again on waiting work: in turn on the shortest piece, so that a
- * small request does not wait for all large ones, and on the one that has waited longest.
+ * Shares the turns of the event loop among clients, and a client's among its connections. Arriving data is handled
+ * immediately for a few milliseconds of each turn. The rest waits, and a turn spends as long again on waiting work: in
+ * turn on the shortest piece, so that a small request does not wait for all large ones, and on the one of a client that
+ * has waited longest, of one client after the other. While there are several clients, what arrives of one waits once
+ * other work of it waits, or it has had its part of the turn: else one with many connections would have most of it.
  */
 export class EventLoopTurns {
   readonly #waiting = new WaitingWork();
@@ -49,6 +61,11 @@ export class EventLoopTurns {
   /** The connection whose work started last, and the time: work that follows from it is done before any other's. */
   #served: TurnUse | undefined;
   #servedAt = 0;
+  /** The number of this turn. */
+  #turn = 0;
+  /** The client whose work came last, and the turn up to which it is not the only one. */
+  #client: TurnClient | undefined;
+  #sharedUntil = 0;
   /** True while waiting work is scheduled to continue. */
   #isScheduled = false;
   #isOldestNext = false;
@@ -59,6 +76,7 @@ export class EventLoopTurns {
   begin(use: TurnUse): number {
     const now = this.#end();
     if (this.#began === 0) this.#start(now);
+    this.#note(use.client);
     const mayTakeMs = this.#timeFor(use, now - this.#began);
     if (mayTakeMs > 0) this.#serve(use, now);
     return mayTakeMs;
@@ -66,7 +84,9 @@ export class EventLoopTurns {
 
   /** Begins work for a connection that has waited; to be called first by what {@link wait} calls. */
   resume(use: TurnUse): number {
-    this.#serve(use, this.#end());
+    const now = this.#end();
+    this.#note(use.client);
+    this.#serve(use, now);
     return MOST_MS;
   }
 
@@ -86,8 +106,17 @@ export class EventLoopTurns {
     });
   }
 
+  #note(client: TurnClient): void {
+    if (this.#client === client) return;
+    if (this.#client !== undefined) this.#sharedUntil = this.#turn + SHARED_TURNS;
+    this.#client = client;
+  }
+
   #timeFor(use: TurnUse, turnMs: number): number {
-    if (turnMs <= TURN_MS) return MOST_MS;
+    const isShared = this.#turn <= this.#sharedUntil;
+    const { client } = use;
+    if (isShared && (client.waiting.size > 0 || client.usedMs(this.#turn) >= MOST_MS)) return 0;
+    if (turnMs < (isShared ? SHARED_TURN_MS : TURN_MS)) return MOST_MS;
     // For one that no waiting piece of work should take less time than.
     return turnMs <= LONGEST_TURN_MS && this.#waiting.leastMs >= use.expectedMs ? LEAST_MS : 0;
   }
@@ -102,7 +131,9 @@ export class EventLoopTurns {
     const now = performance.now();
     const served = this.#served;
     if (served === undefined) return now;
-    served.learn(now - this.#servedAt);
+    const tookMs = now - this.#servedAt;
+    served.learn(tookMs);
+    served.client.spend(this.#turn, tookMs);
     this.#waiting.update(served);
     this.#served = undefined;
     return now;
@@ -110,6 +141,7 @@ export class EventLoopTurns {
 
   #start(now: number): void {
     this.#began = now;
+    this.#turn++;
     if (!this.#isRunningWaiting) setImmediate(() => this.#endTurn());
   }
 

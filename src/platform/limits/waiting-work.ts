@@ -1,8 +1,9 @@
 import { ListMember, MemberList } from "../async/member-list.ts";
 
-/** The uses of one connection, as far as they tell how long its next piece of work takes. */
+/** The uses of one connection, as far as they tell how long its next piece of work takes, and its client. */
 export interface ExpectedUse {
   readonly expectedMs: number;
+  readonly client: TurnClient;
 }
 
 /** Added to the expected time of work that is not small, in milliseconds, so that all small work is chosen first. */
@@ -26,6 +27,25 @@ export class WaitingPiece extends ListMember {
   }
 }
 
+/** A client that takes turns with others, whatever number of connections it has. */
+export class TurnClient extends ListMember {
+  /** Only for {@link WaitingWork}: its pieces of work that wait, the oldest first. */
+  readonly waiting = new MemberList<WaitingPiece>();
+  #turn = 0;
+  #usedMs = 0;
+
+  /** Counts time that its work has taken in a turn of the event loop, by the turn's number. */
+  spend(turn: number, ms: number): void {
+    this.#usedMs = this.usedMs(turn) + ms;
+    this.#turn = turn;
+  }
+
+  /** Time that its work has taken in a turn, in milliseconds. */
+  usedMs(turn: number): number {
+    return turn === this.#turn ? this.#usedMs : 0;
+  }
+}
+
 /** Pieces of one use, of which the oldest comes first. */
 interface Group {
   first: WaitingPiece;
@@ -36,18 +56,21 @@ interface Group {
 }
 
 /**
- * Pieces of work that wait, of which the oldest and the one that should take least can be taken, each in a time that
- * hardly grows with their number: a client may have hundreds of requests wait on each of its connections.
+ * Pieces of work that wait, of which the oldest of the client whose turn it is, and the one that should take least, can
+ * be taken, each in a time that hardly grows with their number: a client may have hundreds of requests wait on each of
+ * its connections.
  */
 export class WaitingWork {
-  readonly #all = new MemberList<WaitingPiece>();
+  /** Those with pieces, in the order of their turns. */
+  readonly #clients = new MemberList<TurnClient>();
   readonly #groups = new Map<ExpectedUse, Group>();
   /** A binary heap: none should take less than the one at half its index. */
   readonly #heap: Group[] = [];
   #count = 0;
+  #size = 0;
 
   get size(): number {
-    return this.#all.size;
+    return this.#size;
   }
 
   /** Expected time of the piece that should take least, in milliseconds. */
@@ -57,7 +80,9 @@ export class WaitingWork {
 
   add(piece: WaitingPiece): void {
     piece.order = this.#count++;
-    this.#all.add(piece);
+    this.#size++;
+    piece.use.client.waiting.add(piece);
+    this.#clients.add(piece.use.client);
     const group = this.#groups.get(piece.use);
     if (group !== undefined) {
       group.last.next = piece;
@@ -70,10 +95,11 @@ export class WaitingWork {
     this.#rise(made);
   }
 
-  /** Takes the piece that has waited longest; there must be one. */
+  /** Takes the piece that has waited longest of the client that was served longest ago; there must be one. */
   takeOldest(): WaitingPiece {
+    const { waiting } = this.#clients.first as TurnClient;
     // It is the first one of its use too.
-    const { use } = this.#all.first as WaitingPiece;
+    const { use } = waiting.first as WaitingPiece;
     return this.#take(this.#groups.get(use) as Group);
   }
 
@@ -90,7 +116,8 @@ export class WaitingWork {
 
   #take(group: Group): WaitingPiece {
     const { first } = group;
-    this.#all.delete(first);
+    this.#size--;
+    this.#passTurn(first);
     if (first.next !== undefined) {
       group.first = first.next;
       this.#place(group);
@@ -103,6 +130,13 @@ export class WaitingWork {
       this.#place(last);
     }
     return first;
+  }
+
+  #passTurn(taken: WaitingPiece): void {
+    const { client } = taken.use;
+    client.waiting.delete(taken);
+    this.#clients.delete(client);
+    if (client.waiting.size > 0) this.#clients.add(client);
   }
 
   #place(group: Group): void {

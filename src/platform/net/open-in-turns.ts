@@ -1,7 +1,8 @@
 import type { Server, Socket } from "node:net";
+import { turnClientOf } from "../limits/connection-limit.ts";
 import { TurnUse, turns } from "../limits/event-loop-turns.ts";
 import { WorkTurns } from "../limits/work-turns.ts";
-import { onAccepted, receiveInto } from "./node-members.ts";
+import { carrierSocketOf, onAccepted, receiveInto } from "./node-members.ts";
 
 type Open = (socket: Socket) => void;
 
@@ -42,7 +43,7 @@ const WASTE = Buffer.allocUnsafeSlow(64 * 1024);
 
 /** Reads and discards what a connection still receives, in turns with the work of other connections. */
 export function discardInTurns(socket: Socket): void {
-  const use = new TurnUse();
+  const use = new TurnUse(turnClientOf(carrierSocketOf(socket)));
   const goOn = () => {
     turns.resume(use);
     socket.resume();

@@ -1,5 +1,6 @@
 import { once } from "node:events";
-import { type AddressInfo, connect as connectNet, createServer, type Socket } from "node:net";
+import { type AddressInfo, connect as connectNet, createServer, type Server, type Socket } from "node:net";
+import { connect as connectTls, createServer as createTlsServer } from "node:tls";
 import { expect, onTestFinished, test } from "vitest";
 import {
   ConnectionLimit,
@@ -7,14 +8,17 @@ import {
   countDescriptors,
   DescriptorReserve,
   describeConnection,
+  turnClientOf,
 } from "../../../src/platform/limits/connection-limit.ts";
 import { TRANSPORT_LIMITS } from "../../../src/platform/limits/transport-limits.ts";
+import type { TurnClient } from "../../../src/platform/limits/waiting-work.ts";
+import { carrierSocketOf } from "../../../src/platform/net/node-members.ts";
 import type { ServerOptions } from "../../../src/server/server-options.ts";
 import { connect } from "../../grpc/byte-client.ts";
 import { createEventLog } from "../../helpers/event-log.ts";
 import { healthOf } from "../../helpers/health-of.ts";
 import { startServer } from "../../helpers/start-server.ts";
-import { tlsPath } from "../../helpers/tls-fixture.ts";
+import { tlsFile, tlsPath } from "../../helpers/tls-fixture.ts";
 
 async function start(options: Partial<ServerOptions> = {}) {
   const { log, find } = createEventLog();
@@ -169,6 +173,35 @@ test("where all are busy, the newcomer is refused", async () => {
   expect(problems[0]).toEqual({ kind: "descriptors", max: 32, hasEnded: false });
   expect(await isReset(sockets.at(-1) as Socket)).toBe(true);
   expect(sockets[0]?.destroyed).toBe(false);
+});
+
+async function openPort(server: Server, event: string) {
+  const clients: TurnClient[] = [];
+  const clientOf = (address: string) => (address === "127.0.0.4" ? undefined : address);
+  new ConnectionLimit({ max: 0, onProblem: () => {}, clientOf }).guard(server);
+  server.on(event, (socket: Socket) => void clients.push(turnClientOf(carrierSocketOf(socket))));
+  onTestFinished(() => void server.close());
+  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+  return { clients, port: (server.address() as AddressInfo).port };
+}
+
+test("the connections of a client take their turns together, and each of a proxy takes its own", async () => {
+  const { clients, port } = await openPort(createServer(), "connection");
+  for (const address of ["127.0.0.2", "127.0.0.3", "127.0.0.2", "127.0.0.4", "127.0.0.4"]) await idle(port, address);
+  expect(clients[0]).toBe(clients[2]);
+  expect(new Set(clients).size).toBe(4);
+});
+
+test("encrypted connections of a client take their turns together", async () => {
+  const server = createTlsServer({ cert: tlsFile("server.pem"), key: tlsFile("server.key") });
+  const { clients, port } = await openPort(server, "secureConnection");
+  for (let count = 0; count < 2; count++) {
+    const socket = connectTls({ port, host: "127.0.0.1", rejectUnauthorized: false });
+    onTestFinished(() => void socket.destroy());
+    await Promise.all([once(socket, "secureConnect"), once(server, "secureConnection")]);
+  }
+  expect(clients).toHaveLength(2);
+  expect(clients[0]).toBe(clients[1]);
 });
 
 test("descriptors of this process are counted where the system tells", () => {

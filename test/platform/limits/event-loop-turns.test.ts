@@ -1,6 +1,7 @@
 import { setImmediate as nextTurn } from "node:timers/promises";
 import { afterEach, beforeEach, expect, it, vi } from "vitest";
 import { EventLoopTurns, TurnUse } from "../../../src/platform/limits/event-loop-turns.ts";
+import { TurnClient } from "../../../src/platform/limits/waiting-work.ts";
 
 // The clock goes on by work alone: another process that takes the core would be charged to the client that is served.
 let clockMs = 0;
@@ -107,6 +108,73 @@ it("lets one that asks for little wait for few of many that ask for much", async
   }
   await all;
   expect(Math.max(...before)).toBeLessThan(10);
+});
+
+it.each([
+  ["many connections of one client", 1],
+  ["connections of two clients", 2],
+])("lets a client wait for a few of %s that ask for as much as it does", async (_, count) => {
+  const turns = new EventLoopTurns();
+  const clients = Array.from({ length: count }, () => new TurnClient());
+  let served = 0;
+  const ask = async (use: TurnUse) => {
+    for (; served < 400; served++) await serve(turns, use, 1);
+  };
+  const all = Promise.all(Array.from({ length: 40 }, (_, at) => ask(new TurnUse(clients[at % count]))));
+  const own = new TurnUse();
+  const before: number[] = [];
+  while (served < 360) {
+    const began = served;
+    await serve(turns, own, 1);
+    before.push(served - began);
+  }
+  await all;
+  expect(Math.max(...before)).toBeLessThanOrEqual(2 * (count + 1));
+});
+
+it("has what arrives of a client wait while other work of it does, if there are other clients", async () => {
+  const turns = new EventLoopTurns();
+  const client = new TurnClient();
+  const [one, two, third] = [new TurnUse(client), new TurnUse(client), new TurnUse(client)];
+  turns.begin(one);
+  turns.wait(one, () => {});
+  // It is alone.
+  expect(turns.begin(two)).toBeGreaterThan(0);
+  const other = new TurnUse();
+  expect(turns.begin(other)).toBeGreaterThan(0);
+  expect(turns.begin(third)).toBe(0);
+  expect(turns.begin(other)).toBeGreaterThan(0);
+  await nextTurn();
+  expect(turns.begin(third)).toBeGreaterThan(0);
+});
+
+it("has time in a turn for clients that had none of it, and none for others of the one that has used it up", () => {
+  const turns = new EventLoopTurns();
+  const client = new TurnClient();
+  const other = new TurnUse();
+  turns.begin(other);
+  turns.begin(new TurnUse(client));
+  work(3);
+  expect(turns.begin(new TurnUse(client))).toBe(0);
+  expect(turns.begin(other)).toBe(1);
+  work(3);
+  expect(turns.begin(other)).toBe(0);
+});
+
+it("forgets clients that have sent nothing for some turns: one that is alone has all of each", async () => {
+  const turns = new EventLoopTurns();
+  const client = new TurnClient();
+  const [one, two] = [new TurnUse(client), new TurnUse(client)];
+  turns.begin(new TurnUse());
+  turns.begin(one);
+  work(3);
+  expect(turns.begin(two)).toBe(0);
+  for (let turn = 0; turn < 20; turn++) {
+    await nextTurn();
+    turns.begin(one);
+  }
+  work(3);
+  expect(turns.begin(two)).toBeGreaterThan(0);
 });
 
 it("does not take for large what was held up once", () => {

@@ -1,5 +1,5 @@
 import { expect, it } from "vitest";
-import { type ExpectedUse, WaitingPiece, WaitingWork } from "../../../src/platform/limits/waiting-work.ts";
+import { type ExpectedUse, TurnClient, WaitingPiece, WaitingWork } from "../../../src/platform/limits/waiting-work.ts";
 import { Random } from "../../grpc/random.ts";
 
 function nothing(): void {}
@@ -16,15 +16,22 @@ function smallestOf(waiting: readonly WaitingPiece[]): WaitingPiece | undefined 
 }
 
 it.each([1, 2, 3])(
-  "gives the oldest piece and the one that should take least, as a look at all of them does (%i)",
+  "gives the oldest piece of each client in turn and the one that should take least, as a look at all of them does (%i)",
   (seed) => {
     const random = new Random(seed);
-    const uses = Array.from({ length: 12 }, () => ({ expectedMs: 1 }));
+    const clients = Array.from({ length: 4 }, () => new TurnClient());
+    const uses = Array.from({ length: 12 }, (_, index) => ({
+      expectedMs: 1,
+      client: clients[index % 4] as TurnClient,
+    }));
     const work = new WaitingWork();
     const model: WaitingPiece[] = [];
+    let order: TurnClient[] = [];
     const take = (taken: WaitingPiece, wanted: WaitingPiece | undefined) => {
       expect(taken.order).toBe(wanted?.order);
       model.splice(model.indexOf(taken), 1);
+      order = order.filter((client) => client !== taken.use.client);
+      if (model.some(({ use }) => use.client === taken.use.client)) order.push(taken.use.client);
     };
     for (let step = 0; step < 3000; step++) {
       const use = random.pick(uses);
@@ -33,11 +40,13 @@ it.each([1, 2, 3])(
         const piece = pieceOf(use, () => isSmall);
         work.add(piece);
         model.push(piece);
+        if (!order.includes(use.client)) order.push(use.client);
       } else if (random.below(3) === 0) {
         use.expectedMs = random.below(5);
         work.update(use);
       } else if (model.length > 0) {
-        if (random.below(2) === 0) take(work.takeOldest(), model[0]);
+        const oldest = model.find(({ use: { client } }) => client === order[0]);
+        if (random.below(2) === 0) take(work.takeOldest(), oldest);
         else take(work.takeSmallest(), smallestOf(model));
       }
       expect(work.size).toBe(model.length);
@@ -50,6 +59,7 @@ it("looks at few pieces to find one, however many wait, of one connection or of 
   for (const uses of [1, pieces]) {
     let looks = 0;
     const use = () => ({
+      client: new TurnClient(),
       get expectedMs() {
         looks++;
         return 1;

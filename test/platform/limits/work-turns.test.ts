@@ -1,10 +1,12 @@
+import { Server, Socket } from "node:net";
 import { setImmediate as nextTurn } from "node:timers/promises";
 import { expect, it } from "vitest";
+import { ConnectionLimit } from "../../../src/platform/limits/connection-limit.ts";
 import { goOnTogether } from "../../../src/platform/limits/work-turns.ts";
 
 const SMALL = 100;
 const LARGE = 100_000;
-const CONNECTION = {};
+const CONNECTION = new Socket();
 
 /** A request of two steps, which are noted. */
 function begin(name: string, bytes: number, steps: string[]): void {
@@ -45,11 +47,34 @@ it("leaves so many requests that they would take long to later turns, in order",
 
 it("lets connections have one request after the other go on in turn, however many each has", async () => {
   const done: string[] = [];
-  const [many, few, one] = [{}, {}, {}];
+  const [many, few, one] = [new Socket(), new Socket(), new Socket()];
   for (let index = 0; index < 100; index++) goOnTogether(SMALL, many, () => done.push("many"));
   for (let index = 0; index < 2; index++) goOnTogether(SMALL, few, () => done.push("few"));
   goOnTogether(SMALL, one, () => done.push("one"));
   await nextTurn();
   expect(done.slice(0, 6)).toEqual(["many", "few", "one", "many", "few", "many"]);
   while (done.length < 103) await nextTurn();
+});
+
+/** Connections that a port has taken from these addresses. */
+function connectionsFrom(...addresses: string[]): Socket[] {
+  const port = new Server();
+  new ConnectionLimit({ max: 0, onProblem: () => {} }).guard(port);
+  return addresses.map((value) => {
+    const socket = Object.defineProperty(new Socket(), "remoteAddress", { value });
+    port.emit("connection", socket);
+    return socket;
+  });
+}
+
+it("lets clients have one request after the other go on in turn, however many connections each has", async () => {
+  const done: string[] = [];
+  const many = connectionsFrom("127.0.0.2", ...Array.from({ length: 40 }, () => "127.0.0.2"));
+  const [few] = connectionsFrom("127.0.0.3") as [Socket];
+  const ask = (connection: Socket, name: string) => goOnTogether(SMALL, connection, () => done.push(name));
+  for (const [at, connection] of many.entries()) ask(connection, String(at));
+  for (let request = 0; request < 3; request++) ask(few, "few");
+  await nextTurn();
+  expect(done.slice(0, 7)).toEqual(["0", "few", "1", "few", "2", "few", "3"]);
+  while (done.length < 44) await nextTurn();
 });
