@@ -50,7 +50,7 @@ function collect(request: IncomingMessage, { maxBytes, memory, alignedAt = 0 }: 
     memory.checkAnnounced(length);
     const body = new ByteList();
     body.expect(length, alignedAt);
-    body.limitTo(maxBytes);
+    body.useSegments();
     const add = (chunk: Buffer) => {
       try {
         if (body.length + chunk.length > maxBytes) throw tooLarge(maxBytes);
@@ -73,7 +73,12 @@ function collect(request: IncomingMessage, { maxBytes, memory, alignedAt = 0 }: 
     request.on("data", add);
     request.on("end", () => {
       arrival.done();
-      const whole = toBuffer(body.contents());
+      const joined = body.whole();
+      if (joined instanceof Promise) {
+        resolve(joined.then(toBuffer));
+        return;
+      }
+      const whole = toBuffer(joined);
       const connection = carrierSocketOf(StreamSocket.connectionOf(request.socket));
       goOnTogether(whole.length, connection, () => resolve(whole));
     });

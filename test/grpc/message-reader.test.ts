@@ -27,6 +27,13 @@ describe("a message", () => {
     expect(Buffer.from(reader.finish())).toEqual(MESSAGE);
   });
 
+  it("comes out whole where it is larger than its first places", () => {
+    const large = Buffer.alloc(70_000_000, MESSAGE);
+    const reader = open(large.length);
+    addInPieces(reader, prefixed(large), 60_000);
+    expect(Buffer.compare(reader.finish(), large)).toBe(0);
+  });
+
   it("may be empty", () => {
     const reader = open();
     addInPieces(reader, prefixed(Buffer.alloc(0)), 2);

@@ -39,6 +39,19 @@ describe("readBody", () => {
     expect(await client.received(/\}$/)).toMatch(/^HTTP\/1\.1 413 /);
   });
 
+  test("takes a large chunked body, which is joined from several buffers", async () => {
+    const service = new ScriptedService();
+    const { url } = await serveHttp(service, { maxMessageBytes: 50_000_000 });
+    const values = Array.from({ length: 3000 }, (_, index) => `${" ".repeat(10_000)}${index}`);
+    const text = Buffer.from(`{"inputs": [${values.join(",")}]}`);
+    async function* chunks() {
+      for (let at = 0; at < text.length; at += 100_000) yield text.subarray(at, at + 100_000);
+    }
+    const response = await fetch(url + PREDICT, { method: "POST", body: chunks(), duplex: "half" } as RequestInit);
+    expect(response.status).toBe(200);
+    expect(await response.json()).toEqual({ outputs: values.map(Number) });
+  });
+
   test("tells a client that goes on sending why it is refused", async () => {
     const { url } = await serveHttp(new ScriptedService(), { maxMessageBytes: 1000 });
     for (let round = 0; round < 5; round++) {

@@ -35,7 +35,7 @@ export function isCompression(name: string): name is Compression {
 export function inflate(bytes: Uint8Array, how: Compression, { maxBytes, memory }: InflateLimits): Promise<Uint8Array> {
   return new Promise((resolve, reject) => {
     const inflated = new ByteList();
-    inflated.limitTo(maxBytes);
+    inflated.useSegments();
     if (how === "gzip") inflated.expect(Math.min(statedSize(bytes), MAX_RATIO * bytes.length, maxBytes));
     const stream = COMPRESSIONS[how]({ chunkSize: CHUNK_BYTES });
     stream.on("data", (chunk: Buffer) => {
@@ -49,7 +49,7 @@ export function inflate(bytes: Uint8Array, how: Compression, { maxBytes, memory 
         reject(reason);
       }
     });
-    stream.once("end", () => resolve(inflated.contents()));
+    stream.once("end", () => resolve(inflated.whole()));
     stream.once("error", (cause) => {
       reject(
         invalidArgument(

@@ -186,3 +186,33 @@ function notSmall(): boolean {
 
 /** The turns of this process's main thread. */
 export const turns = new EventLoopTurns();
+
+/** Bytes that are copied at once: in new memory they take up to a millisecond. */
+const COPIED_BYTES = 1024 * 1024;
+/** All copies have the turns of one client: whose they are is not known. */
+const copying = new TurnClient();
+
+/** Copies pieces one after the other into a buffer, in turns with other work. */
+export class CopyInTurns {
+  readonly #target: Uint8Array;
+  readonly #use = new TurnUse(copying);
+  #at = 0;
+  #copiedBytes = 0;
+
+  constructor(target: Uint8Array) {
+    this.#target = target;
+  }
+
+  /** Copies a piece, which must not change until then, behind those before it. */
+  async add(piece: Uint8Array): Promise<void> {
+    for (let at = 0; at < piece.length; at += COPIED_BYTES) {
+      const part = piece.subarray(at, at + COPIED_BYTES);
+      this.#target.set(part, this.#at);
+      this.#at += part.length;
+      this.#copiedBytes += part.length;
+      if (this.#copiedBytes < COPIED_BYTES) continue;
+      this.#copiedBytes = 0;
+      await turns.next(this.#use);
+    }
+  }
+}

@@ -2,10 +2,12 @@ import type { IncomingMessage } from "node:http";
 import { ServingError } from "../../errors.ts";
 import { logFailure } from "../../observability/log-failure.ts";
 import type { Logger } from "../../observability/logger.ts";
+import { CopyInTurns } from "../../platform/limits/event-loop-turns.ts";
 import { answerRaw } from "../../proxy/answer-raw.ts";
 import { toErrorAnswer } from "../../proxy/http-errors.ts";
 import type { HttpExchange } from "../../proxy/http-exchange.ts";
 import type { HttpAnswer } from "../../proxy/http-route.ts";
+import { answerBytes } from "../../proxy/send-answer.ts";
 import { inferRaw } from "../../serving/infer-raw.ts";
 import type { InferenceService, Lease, ModelRef } from "../../serving/inference-service.ts";
 import { answerExamples } from "../tensorflow-serving/examples/http-examples.ts";
@@ -84,18 +86,22 @@ async function answerOfModel(
   }
 }
 
-/** All bytes of an answer, counted while they are made. */
-async function wholeBody({ body, rest = [], stream }: HttpAnswer, exchange: HttpExchange): Promise<Buffer> {
+/** All bytes of an answer, counted while they are made and joined. */
+async function wholeBody(answer: HttpAnswer, exchange: HttpExchange): Promise<Buffer> {
+  const { body, rest = [], stream } = answer;
   const pieces = [body, ...rest];
-  if (stream !== undefined) {
-    let bytes = stream.heldBytes;
-    for await (const piece of stream.parts) {
-      pieces.push(piece);
-      bytes += piece.length;
-      exchange.holdAnswer(bytes);
-    }
+  let bytes = answerBytes(answer);
+  for await (const piece of stream?.parts ?? []) {
+    pieces.push(piece);
+    bytes += piece.length;
+    exchange.holdAnswer(bytes + (stream?.heldBytes ?? 0));
   }
-  return Buffer.concat(pieces);
+  exchange.holdAnswer(2 * bytes);
+  const joined = Buffer.allocUnsafe(bytes);
+  const copy = new CopyInTurns(joined);
+  for (const piece of pieces) await copy.add(piece);
+  exchange.holdAnswer(bytes);
+  return joined;
 }
 
 const JSON_TYPE = "application/json";
