@@ -2,6 +2,7 @@ import { IncomingMessage, type Server, type ServerResponse } from "node:http";
 import { STATUS } from "../errors.ts";
 import type { RequestObserver } from "../observability/request-observer.ts";
 import { RequestRecord } from "../observability/request-record.ts";
+import { isPassedOn } from "../platform/net/sockets.ts";
 
 /** A request with its record, for `createServer({ IncomingMessage: ObservedRequest })`. */
 export class ObservedRequest extends IncomingMessage {
@@ -41,7 +42,7 @@ interface Told {
 const CLIENT_LEFT = 499;
 
 function tellOver(request: IncomingMessage, response: ServerResponse, { record, observer }: Told): void {
-  if (record.isPassedOn) return;
+  if (record.isPassedOn || isAnsweredThere(request, response)) return;
   const { method, url = "" } = request;
   const status = response.headersSent ? response.statusCode : CLIENT_LEFT;
   const isCut = response.headersSent && !response.writableFinished;
@@ -51,4 +52,12 @@ function tellOver(request: IncomingMessage, response: ServerResponse, { record, 
   // One in parts may end with an error, and is whole.
   const ended = (isCut || failedWith !== undefined) && { ...(isCut && { isCut }), ...(status < 400 && { endStatus }) };
   observer.over(record, { protocol: "http", method, path: url, status, ...ended });
+}
+
+/**
+ * True for a request that another thread has passed on, whose connection this one has ended without an answer: the
+ * other thread answers its client, and reports it.
+ */
+function isAnsweredThere({ socket }: IncomingMessage, { headersSent }: ServerResponse): boolean {
+  return isPassedOn(socket) && !headersSent && !socket.readableEnded && socket.errored === null;
 }

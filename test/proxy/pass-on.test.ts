@@ -1,7 +1,8 @@
 import { once } from "node:events";
 import { createServer as createHttpServer } from "node:http";
-import { type AddressInfo, connect, createServer, type Server } from "node:net";
+import { type AddressInfo, connect, createServer, type Server, type Socket } from "node:net";
 import { expect, onTestFinished, test } from "vitest";
+import { markPassedOn } from "../../src/platform/net/sockets.ts";
 import { passOn } from "../../src/proxy/pass-on.ts";
 import { ScriptedService } from "../grpc/scripted-service.ts";
 import { createEventLog } from "../helpers/event-log.ts";
@@ -81,4 +82,45 @@ test("a request that the other thread does not answer has a line in the access l
   const { url } = await serveHttp(new ScriptedService(), { passOn, accessLog: true, log });
   expect((await fetch(`${url}/metrics`, { headers: { "x-request-id": "lost" } })).status).toBe(503);
   expect(await find({ requestId: "lost", msg: "request" })).toMatchObject({ status: 503, path: "/metrics" });
+});
+
+/** A server that passes requests in parts on to one which never answers them; both report to one log. */
+async function startHanging() {
+  const { log, events, find } = createEventLog();
+  const service = new ScriptedService(() => new Promise(() => {}));
+  const inner = await serveHttp(service, { port: "shared", accessLog: true, log });
+  const passed: Socket[] = [];
+  const port = await listen(
+    createServer((socket) => {
+      passed.push(socket);
+      inner.accept(markPassedOn(socket));
+    }),
+  );
+  const { url } = await serveHttp(service, { passOn: () => connect(port, "127.0.0.1"), accessLog: true, log });
+  const client = new AbortController();
+  const body = JSON.stringify({ text_input: "a" });
+  const headers = { "x-request-id": "hung" };
+  const { signal } = client;
+  const answer = fetch(`${url}/v2/models/m/generate_stream`, { method: "POST", body, headers, signal });
+  answer.catch(() => {});
+  await expect.poll(() => service.requests.length).toBe(1);
+  const lines = () => events.filter(({ requestId, msg }) => requestId === "hung" && msg === "request");
+  return { inner, answer, client, passed, lines, find };
+}
+
+test("a request that the other thread has begun and drops has one line in the log, as its client was answered", async () => {
+  const { inner, answer, lines, find } = await startHanging();
+  await inner.close(0);
+  expect((await answer).status).toBe(503);
+  await find({ requestId: "hung", status: 503, msg: "request" });
+  expect(lines()).toHaveLength(1);
+});
+
+test("a request whose client leaves after the other thread has begun it has one line in the log", async () => {
+  const { client, passed, lines, find } = await startHanging();
+  const closed = once(passed[0] as Socket, "close");
+  client.abort();
+  await closed;
+  await find({ requestId: "hung", status: 499, msg: "request" });
+  expect(lines()).toHaveLength(1);
 });
