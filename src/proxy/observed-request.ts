@@ -1,4 +1,5 @@
 import { IncomingMessage, type Server, type ServerResponse } from "node:http";
+import type { Duplex } from "node:stream";
 import { STATUS } from "../errors.ts";
 import type { RequestObserver } from "../observability/request-observer.ts";
 import { RequestRecord } from "../observability/request-record.ts";
@@ -26,11 +27,37 @@ export function observeRequests(server: Server, observer: RequestObserver): void
   for (const event of ["request", "checkContinue", "checkExpectation"]) server.prependListener(event, begin);
 }
 
-/** Reports bytes that are not an HTTP request to the observer; only their status is known. */
-export function observeGarbage(status: number | undefined, observer: RequestObserver): void {
-  const record = new RequestRecord({});
-  if (status === undefined || !observer.begin(record)) return;
-  observer.over(record, { protocol: "http", path: "", status });
+/** The status of a request whose client left before its answer, as in the table of errors. */
+const CLIENT_LEFT = 499;
+
+/** The refusal of what has come on a connection. */
+interface Refusal {
+  readonly status: number;
+  /** The status of a request that has begun. */
+  readonly ofRequest: number;
+  /** True once it was reported as that of a request. */
+  isTold: boolean;
+}
+
+const refusals = new WeakMap<object, Refusal>();
+
+/**
+ * Reports bytes that are not an HTTP request to the observer; only their status is known. Those of a request that has
+ * begun, and does not come whole, are reported as that request, both when the connection closes. `isEnd`: there are
+ * no more, since the client has left.
+ */
+export function observeGarbage(
+  status: number | undefined,
+  { socket, isEnd = false }: { readonly socket: Duplex; readonly isEnd?: boolean },
+  observer: RequestObserver,
+): void {
+  if (status === undefined) return;
+  const refusal = { status, ofRequest: isEnd ? CLIENT_LEFT : status, isTold: false };
+  refusals.set(socket, refusal);
+  socket.once("close", () => {
+    const record = new RequestRecord({});
+    if (!refusal.isTold && observer.begin(record)) observer.over(record, { protocol: "http", path: "", status });
+  });
 }
 
 interface Told {
@@ -38,13 +65,10 @@ interface Told {
   readonly observer: RequestObserver;
 }
 
-/** The status of a request whose client left before its answer, as in the table of errors. */
-const CLIENT_LEFT = 499;
-
 function tellOver(request: IncomingMessage, response: ServerResponse, { record, observer }: Told): void {
   if (record.isPassedOn || isAnsweredThere(request, response)) return;
   const { method, url = "" } = request;
-  const status = response.headersSent ? response.statusCode : CLIENT_LEFT;
+  const status = response.headersSent ? response.statusCode : statusWithout(request);
   const isCut = response.headersSent && !response.writableFinished;
   const { failedWith } = record;
   const endStatus = failedWith === undefined ? CLIENT_LEFT : STATUS[failedWith].http;
@@ -60,4 +84,11 @@ function tellOver(request: IncomingMessage, response: ServerResponse, { record, 
  */
 function isAnsweredThere({ socket }: IncomingMessage, { headersSent }: ServerResponse): boolean {
   return isPassedOn(socket) && !headersSent && !socket.readableEnded && socket.errored === null;
+}
+
+/** The status of a request that a handler has not answered: it was refused since it did not come whole, or was left. */
+function statusWithout({ complete, socket }: IncomingMessage): number {
+  const refusal = complete ? undefined : refusals.get(socket);
+  if (refusal !== undefined) refusal.isTold = true;
+  return refusal?.ofRequest ?? CLIENT_LEFT;
 }

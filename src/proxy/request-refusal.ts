@@ -11,6 +11,9 @@ const PARSER_STATUS: Readonly<Record<string, string>> = {
   ERR_HTTP_REQUEST_TIMEOUT: "408 Request Timeout",
 };
 
+/** Code of Node's parser for a connection that ends in the middle of a request. */
+const EARLY_END = "HPE_INVALID_EOF_STATE";
+
 /** Message of Node's parser for an unknown version; the same code also means a wrong line end. */
 const INVALID_VERSION = "Invalid HTTP version";
 
@@ -31,14 +34,14 @@ export function refuseGarbage(server: Server, observer: RequestObserver, log: Lo
     // Node has taken its own listener off the socket: a client that resets the connection would end the program.
     socket.on("error", () => {});
     answerRaw(socket, "405 Method Not Allowed", "CONNECT is not possible here; this is not a proxy.");
-    observeGarbage(405, observer);
+    observeGarbage(405, { socket }, observer);
   });
   server.on("clientError", (error: ParserError, socket: Duplex) => {
     if (error.rawPacket?.[0] === TLS_HANDSHAKE && !hasWarned) {
       hasWarned = true;
       log.warn(BEGINS_TLS);
     }
-    observeGarbage(refuseBytes(error, socket), observer);
+    observeGarbage(refuseBytes(error, socket), { socket, isEnd: error.code === EARLY_END }, observer);
   });
 }
 

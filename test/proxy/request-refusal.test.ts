@@ -127,6 +127,27 @@ it("a body that comes in drops is refused in time, and its bytes are given back,
   await expect.poll(() => memory.heldBytes).toBe(0);
 });
 
+it("a request whose body does not come in time has one line in the log, with its status and path", async () => {
+  const { log, events, find } = createEventLog();
+  const { port } = await serveHttp(new ScriptedService(), { arrivalTimeoutMs: 300, accessLog: true, log });
+  const slow = new RawClient(port);
+  slow.write(`${PREDICT} HTTP/1.1\r\nHost: x\r\nx-request-id: slow\r\ncontent-length: 5000\r\n\r\n{`);
+  expect(await slow.closed()).toMatch(/^HTTP\/1\.1 408 /);
+  expect(await find({ status: 408 })).toMatchObject({ requestId: "slow", path: "/v1/models/m:predict" });
+  expect(events.filter(({ msg }) => msg === "request")).toHaveLength(1);
+});
+
+it("a request whose client ends in the middle of its body has one line in the log, as one that was left", async () => {
+  const { log, events, find } = createEventLog();
+  const { port } = await serveHttp(new ScriptedService(), { accessLog: true, log });
+  const client = new RawClient(port);
+  client.write(`${PREDICT} HTTP/1.1\r\nHost: x\r\nx-request-id: left\r\ncontent-length: 5000\r\n\r\n{`);
+  client.socket.end();
+  await client.closed();
+  await find({ requestId: "left", status: 499 });
+  expect(events.filter(({ msg }) => msg === "request")).toHaveLength(1);
+});
+
 it.each(["", "P", "POST / HTTP/1.1\r\nhost"])(
   "a client that sends %j and no more is disconnected in time",
   async (text) => {
