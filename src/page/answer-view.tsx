@@ -3,6 +3,7 @@ import type { PageTensor } from "../protocols/page/page-data.ts";
 import { type OutputImage, outputImageOf, type TopClass, topClasses } from "./answer-forms.ts";
 import { countOf, elementText, type FormTensor } from "./form-tensor.ts";
 import { OverlayView, type SentImage } from "./overlay-view.tsx";
+import type { PartedAnswer } from "./stream-parts.ts";
 
 interface AnswerViewProps {
   readonly outputs: readonly FormTensor[];
@@ -18,7 +19,7 @@ function AnswerView({ outputs, ms, specs }: AnswerViewProps) {
   return (
     <section aria-label="Answer">
       <h4>
-        Answer <span class="facts">after {ms < 10 ? ms.toFixed(1) : Math.round(ms)} ms in the browser</span>
+        Answer <span class="facts">after {msText(ms)} in the browser</span>
       </h4>
       {outputs.map((output) => (
         <Output key={output.name} output={output} labels={specs.find(({ name }) => name === output.name)?.labels} />
@@ -28,6 +29,50 @@ function AnswerView({ outputs, ms, specs }: AnswerViewProps) {
         {/* biome-ignore lint/a11y/noNoninteractiveTabindex: a region that scrolls has to be reached by keyboard */}
         <pre tabIndex={0}>{rawText(outputs)}</pre>
       </details>
+    </section>
+  );
+}
+
+function msText(ms: number): string {
+  return `${ms < 10 ? ms.toFixed(1) : Math.round(ms)} ms`;
+}
+
+interface PartsViewProps {
+  readonly answer: PartedAnswer;
+  readonly specs: readonly PageTensor[];
+}
+
+/** An answer in parts: texts that grow, an image for each part, and all else of the newest one. */
+function PartsView({ answer, specs }: PartsViewProps) {
+  const { count, texts, images, newest, ms, isStopped, error } = answer;
+  return (
+    <section aria-label="Answer">
+      <h4>
+        Answer{" "}
+        <span class="facts">
+          {count === 1 ? "1 part" : `${count} parts`} in {msText(ms)} in the browser{isStopped && ", stopped"}
+        </span>
+      </h4>
+      {[...texts].map(([name, text]) => (
+        <figure key={name}>
+          {/* biome-ignore lint/a11y/noNoninteractiveTabindex: a region that scrolls has to be reached by keyboard */}
+          <pre tabIndex={0} class="grown">
+            {text}
+          </pre>
+          <figcaption class="facts">{name}</figcaption>
+        </figure>
+      ))}
+      {images.length > 0 && (
+        <div class="part-images">
+          {images.map(({ part, name, image }) => (
+            <OutputImageView key={`${part} ${name}`} image={image} name={`${name}, part ${part}`} />
+          ))}
+        </div>
+      )}
+      {newest.map((output) => (
+        <Output key={output.name} output={output} labels={specs.find(({ name }) => name === output.name)?.labels} />
+      ))}
+      {error !== undefined && <p class="notice bad">{error}</p>}
     </section>
   );
 }
@@ -154,14 +199,18 @@ export interface Outcome {
   readonly specs?: readonly PageTensor[];
   readonly error?: string;
   readonly ms?: number;
+  /** In place of outputs, if they come in parts. */
+  readonly parts?: PartedAnswer;
   /** The image that was sent. */
   readonly image?: SentImage | undefined;
 }
 
 /** An answer with what it says of the image, or an error. */
-export function OutcomeView({ outcome: { outputs, specs = [], error, ms = 0, image } }: { readonly outcome: Outcome }) {
+export function OutcomeView({ outcome }: { readonly outcome: Outcome }) {
+  const { outputs, specs = [], error, ms = 0, image, parts } = outcome;
   return (
     <>
+      {parts !== undefined && <PartsView answer={parts} specs={specs} />}
       {error !== undefined && <p class="notice bad">{error}</p>}
       {outputs !== undefined && image !== undefined && (
         <OverlayView outputs={outputs.filter((output) => !isOfClasses(output, specs))} image={image} />

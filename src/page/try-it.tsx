@@ -1,4 +1,4 @@
-import { useEffect, useMemo, useState } from "preact/hooks";
+import { useEffect, useMemo, useRef, useState } from "preact/hooks";
 import type { PageTensor, PageVersion } from "../protocols/page/page-data.ts";
 import type { Sides } from "./answer-forms.ts";
 import { type Outcome, OutcomeView } from "./answer-view.tsx";
@@ -9,22 +9,36 @@ import { type InputState, toFormTensor } from "./input-state.ts";
 import type { SentImage } from "./overlay-view.tsx";
 import { parseFreeInputs } from "./parse-values.ts";
 import { LANGUAGES, type Language, type SentRequest, snippet } from "./snippets.ts";
+import { addPart, NO_PARTS, type PartedAnswer, readParts } from "./stream-parts.ts";
 
 /** A form that runs a version of a model. */
 export function TryIt({ shown }: { readonly shown: PageVersion }) {
-  const { model, version, signatures } = shown;
+  const { model, version, signatures, isDecoupled } = shown;
   const { inputs, stateOf, change, free, setFree } = useForm(shown);
+  const stop = useRef<AbortController>(undefined);
+  useEffect(() => () => stop.current?.abort(), []);
   const [outcome, setOutcome] = useState<Outcome>({});
   const [isRunning, setRunning] = useState(false);
   const readInputs = (read = stateOf) =>
     inputs === undefined ? parseFreeInputs(free) : inputs.flatMap((one) => toFormTensor(one, read(one.name)) ?? []);
-  const run = async (event: Event) => {
-    event.preventDefault();
-    setRunning(true);
+  const runInParts = async () => {
+    const specs = signatures[0]?.outputs ?? [];
+    stop.current = new AbortController();
+    const { signal } = stop.current;
+    setOutcome({});
+    const answer = await inferParts({ shown, readInputs, signal, onGrown: (parts) => setOutcome({ parts, specs }) });
+    setOutcome({ parts: answer, specs });
+  };
+  const runOnce = async () => {
     const image = sentImage(inputs ?? [], stateOf);
     const { outcome: ran, encoded } = await inferInEitherForm(shown, { inputs: inputs ?? [], stateOf, readInputs });
     for (const name of encoded) change(name, { ...stateOf(name), isEncoded: true });
     setOutcome({ ...ran, specs: signatures[0]?.outputs ?? [], image });
+  };
+  const run = async (event: Event) => {
+    event.preventDefault();
+    setRunning(true);
+    await (isDecoupled ? runInParts() : runOnce());
     setRunning(false);
   };
   // Large ones are not drawn again whenever the page hears of the models.
@@ -52,14 +66,24 @@ export function TryIt({ shown }: { readonly shown: PageVersion }) {
             />
           </label>
         )}
-        <button type="submit" class="main" disabled={isRunning}>
-          {isRunning ? "Running …" : "Run"}
-        </button>
+        <div class="buttons">
+          <button type="submit" class="main" disabled={isRunning}>
+            {isRunning ? "Running …" : "Run"}
+          </button>
+          {isDecoupled && (
+            <button type="button" disabled={!isRunning} onClick={() => stop.current?.abort()}>
+              Stop
+            </button>
+          )}
+        </div>
       </form>
       <div aria-live="polite">{answer}</div>
-      <SnippetsView
-        readRequest={() => ({ base: urlOf("./"), model, version, inputs: readInputs(), isSignedIn: isSignedIn() })}
-      />
+      {/* Those programs take one answer. */}
+      {!isDecoupled && (
+        <SnippetsView
+          readRequest={() => ({ base: urlOf("./"), model, version, inputs: readInputs(), isSignedIn: isSignedIn() })}
+        />
+      )}
     </section>
   );
 }
@@ -107,6 +131,43 @@ async function infer({ model, version }: PageVersion, readInputs: () => readonly
     return { outputs: readOutputs(body, response.headers.get("inference-header-content-length")), ms };
   } catch (reason) {
     return { error: reason instanceof Error ? reason.message : String(reason) };
+  }
+}
+
+/** A request of a form for parts. */
+interface PartsRequest {
+  readonly shown: PageVersion;
+  readonly readInputs: () => readonly FormTensor[];
+  /** Aborts when a person has had enough. */
+  readonly signal: AbortSignal;
+  /** Takes the answer as it grows, as often as the screen shows it. */
+  readonly onGrown: (answer: PartedAnswer) => void;
+}
+
+/** Runs a request whose answer comes in parts; resolves with all of it, also if it ends with an error. */
+async function inferParts({ shown, readInputs, signal, onGrown }: PartsRequest): Promise<PartedAnswer> {
+  const { model, version } = shown;
+  const started = performance.now();
+  let answer = NO_PARTS;
+  let frame: number | undefined;
+  const told = () => ({ ...answer, ms: performance.now() - started });
+  const show = () => {
+    frame = undefined;
+    onGrown(told());
+  };
+  try {
+    const path = `v2/models/${encodeURIComponent(model)}/versions/${version}/infer_stream`;
+    const response = await callServer(path, { ...inferRequest(readInputs()), signal });
+    for await (const outputs of readParts(response)) {
+      answer = addPart(answer, outputs);
+      frame ??= requestAnimationFrame(show);
+    }
+    return told();
+  } catch (reason) {
+    if (signal.aborted) return { ...told(), isStopped: true };
+    return { ...told(), error: reason instanceof Error ? reason.message : String(reason) };
+  } finally {
+    if (frame !== undefined) cancelAnimationFrame(frame);
   }
 }
 

@@ -148,4 +148,41 @@ describe.skipIf(lacksChromium())("the form of a model", () => {
     await field.press("Control+V");
     expect(await field.inputValue()).toBe("copied");
   });
+
+  test("shows the parts of an answer as they come, until it is stopped", async () => {
+    let [begun, over] = [0, 0];
+    const hooks: Hooks = {
+      inputs: [{ name: "parts", dtype: "int32", shape: [1] }],
+      async *process({ parts }) {
+        begun++;
+        try {
+          for (let part = 1; part <= Number(parts?.data[0]); part++) {
+            yield { text: `word ${part} `, picture: PHOTO, score: part / 2 };
+            await new Promise((resolve) => setTimeout(resolve, 5));
+          }
+          if (Number(parts?.data[0]) === 2) throw new Error("there is no third");
+        } finally {
+          over++;
+        }
+      },
+    };
+    const page = await openPage((await startServer({ models: { teller: { stages, hooks } } })).httpUrl);
+    const ask = async (parts: number) => {
+      await page.getByLabel("Values").fill(`[${parts}]`);
+      await page.getByRole("button", { name: "Run" }).click();
+    };
+    await ask(3);
+    await page.getByText("3 parts in").waitFor();
+    await page.getByText("word 1 word 2 word 3").waitFor();
+    await page.getByRole("img", { name: "Output picture, part 3" }).waitFor();
+    expect(await seriousFindings(page)).toEqual([]);
+    await ask(1_000_000);
+    await page.getByRole("img", { name: "Output picture, part 5" }).waitFor();
+    await page.getByRole("button", { name: "Stop" }).click();
+    await page.getByText("in the browser, stopped").waitFor();
+    await expect.poll(() => [begun, over]).toEqual([2, 2]);
+    await ask(2);
+    await page.getByText("there is no third").waitFor();
+    await page.getByText("word 1 word 2").waitFor();
+  });
 });

@@ -28,6 +28,8 @@ export interface PageVersion {
   readonly hooks: readonly string[];
   /** Sentences about how its requests run. */
   readonly notes: readonly string[];
+  /** True if an answer comes in parts. */
+  readonly isDecoupled: boolean;
   /** By name; the first is the one that requests get which name none. */
   readonly signatures: readonly PageSignature[];
 }

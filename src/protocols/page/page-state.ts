@@ -31,7 +31,7 @@ export async function pageState(
 async function toVersion(service: InferenceService, state: ServableState): Promise<PageVersion> {
   const { model, version, isReady, labels, unavailableReason, error } = state;
   const description = await describe(service, state);
-  const { models = [], hooks, signatures = {} } = description ?? {};
+  const { models = [], hooks, signatures = {}, decoupled = false } = description ?? {};
   const first = defaultSignatureName(signatures);
   const names = Object.keys(signatures).toSorted((a, b) => Number(b === first) - Number(a === first));
   return {
@@ -44,6 +44,7 @@ async function toVersion(service: InferenceService, state: ServableState): Promi
     stages: models.map(toStage),
     hooks: hooks?.hookPlaces ?? [],
     notes: description === undefined ? [] : notesOf(description),
+    isDecoupled: decoupled,
     signatures: names.map((name) => toSignature(name, signatures[name] ?? {})),
   };
 }
@@ -65,7 +66,10 @@ async function describe(
 
 function notesOf(description: ServableDescription): string[] {
   const rows = hasBatchedModel(description) ? maxBatchSize(description) : 0;
-  return rows === 0 ? [] : [`Waiting requests run in batches of up to ${rows} rows.`];
+  return [
+    ...(rows === 0 ? [] : [`Waiting requests run in batches of up to ${rows} rows.`]),
+    ...(description.decoupled === true ? ["An answer comes in parts, as they are ready."] : []),
+  ];
 }
 
 function toStage({ driver, path, runtime = "", loadMs, memoryBytes }: StageFacts): PageStage {

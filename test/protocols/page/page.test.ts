@@ -94,13 +94,23 @@ test("the page hears of states with their reasons, stages, hooks and signatures"
   expect(JSON.stringify(models)).not.toContain("/no/such");
 });
 
-test("the page says of a model in how large batches its requests run, and nothing of one that runs each alone", async () => {
-  const models = { alone: { driver: "null" }, batched: { driver: "null", options: { max_batch_size: "8" } } };
+test("the page says of a model in how large batches its requests run, and that it answers in parts", async () => {
+  const hooks = {
+    async *process() {
+      yield { done: true };
+    },
+  };
+  const models = {
+    alone: { driver: "null" },
+    batched: { driver: "null", options: { max_batch_size: "8" } },
+    parted: { driver: "null", hooks },
+  };
   const { httpUrl } = await startServer({ models });
   const state = (await (await fetch(`${httpUrl}/ui/models`)).json()) as PageState;
-  expect(state.models.map(({ model, notes }) => [model, notes])).toEqual([
-    ["alone", []],
-    ["batched", ["Waiting requests run in batches of up to 8 rows."]],
+  expect(state.models.map(({ model, notes, isDecoupled }) => [model, notes, isDecoupled])).toEqual([
+    ["alone", [], false],
+    ["batched", ["Waiting requests run in batches of up to 8 rows."], false],
+    ["parted", ["An answer comes in parts, as they are ready."], true],
   ]);
 });
 
