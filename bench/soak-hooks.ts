@@ -6,13 +6,12 @@
 import { openSync, writeSync } from "node:fs";
 import { join } from "node:path";
 import { threadId } from "node:worker_threads";
-import { createTensor, defineHooks, type Hook, type PlainValue, type Tensor } from "kserving";
+import { createTensor, defineHooks, type Hook, type Tensor } from "kserving";
+import { firstOf, obey, pause, toFloats, type Values } from "./soak/hook-values.ts";
 
 interface State {
   number: number;
 }
-/** Tensors, or plain lists where the request came as JSON. */
-type Values = Readonly<Record<string, Tensor | PlainValue>>;
 
 export default defineHooks<State, Values>({
   options: { soak_folder: { type: "string", help: "Where each thread writes the numbers that it starts." } },
@@ -27,12 +26,6 @@ async function begin(...[{ x, command }, ctx]: Parameters<Hook<State, Values>>) 
   if (command !== undefined) obey(firstOf(command));
   await pause(ctx.number);
   return { x: toFloats(x) };
-}
-
-/** REST makes whole numbers int32, since it cannot know what a hook wants. */
-function toFloats(x: Tensor | PlainValue | undefined): Tensor {
-  const list = ((x as Tensor).data ?? x) as ArrayLike<number>;
-  return createTensor("float32", [list.length], Float32Array.from(list));
 }
 
 async function halfway(...[{ y }, ctx]: Parameters<Hook<State, Values>>) {
@@ -50,22 +43,6 @@ function same(values: Values) {
   return values as Readonly<Record<string, Tensor>>;
 }
 
-/** Lets other requests come between, some more and some less. */
-async function pause(number = 0): Promise<void> {
-  if (number % 8 === 0) await new Promise((resolve) => setTimeout(resolve, number % 3));
-  else await new Promise((resolve) => setImmediate(resolve));
-}
-
 function expectNumber({ number }: Partial<State>, came: number, from: string): void {
   if (came !== number) throw new Error(`cross-talk: request ${number} got the values of ${came} from ${from}`);
-}
-
-function obey(command: number): void {
-  if (command === 1) process.exit(1);
-  for (;;);
-}
-
-function firstOf(value: Tensor | PlainValue | undefined): number {
-  const list = (value as Tensor).data ?? value;
-  return Number((list as ArrayLike<unknown>)[0]);
 }

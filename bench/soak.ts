@@ -10,14 +10,17 @@ import { pssMb } from "../test/helpers/process-usage.ts";
 import { type StartedCommand, startCommand } from "../test/helpers/start-command.ts";
 import { Asking, HOOKED_MODEL, LANE_MODEL } from "./soak/asking.ts";
 import { hasGrown, restingMb } from "./soak/resting-memory.ts";
-import { HOOK_MIX, LANE_MIX, type SoakCounts, SoakRun } from "./soak/soak-run.ts";
+import { HOOK_MIX, LANE_MIX, type SoakCounts, SoakRun, STREAM_MIX } from "./soak/soak-run.ts";
 import { StartedNumbers } from "./soak/started-numbers.ts";
+import { STREAM_MODEL } from "./soak/stream-asking.ts";
 
 const HELP = `Asks a server without pause, over gRPC, REST and PredictJSON, tiny and large, through hooks and an ONNX model; each request
 carries a number, and every answer is checked. A hook thread is killed each 5 s (in turn: it exits, it never returns), the hooks
 are loaded again each 20 s. Ends with 0 only when no answer was wrong, none failed but in a killed thread, and (from 6 minutes on) the
 server's memory has not grown: it has three rests of 25 s, of which the last must not take over 5 % and 20 MB more. With --lane in place of
-PredictJSON a model without hooks, which has to be run in the server's main thread. With --listeners several threads accept the connections.
+PredictJSON a model without hooks, which has to be run in the server's main thread. With --streams in place of PredictJSON a model that answers in parts gets half of the
+requests, over gRPC and as events; one client in five leaves early, and no generator may be left at a rest. With --listeners several
+threads accept the connections.
 
   npm run check -- soak --minutes 10 --lane --listeners 2`;
 
@@ -27,26 +30,33 @@ const RELOAD_EACH_MS = 20_000;
 const PARTS = 3;
 /** In less time code and pools still come. */
 const JUDGED_MINUTES = 6;
+/** Above the time that a generator has to end once it was left. */
+const LEFT_WITHIN_MS = 5000;
 /** Above the server's own limit for requests under way. */
 const END_WITHIN_MS = 30_000;
 
 const OPTIONS = {
   minutes: { type: "string", default: "10" },
   lane: { type: "boolean" },
+  streams: { type: "boolean" },
   listeners: { type: "string", default: "1" },
   help: { type: "boolean" },
 } as const;
 const { values: flags } = parseArgs({ options: OPTIONS });
 if (flags.help) console.log(HELP);
-else process.exitCode = await soak(Number(flags.minutes), flags.lane === true);
+else if (flags.lane && flags.streams) throw new Error("Either --lane or --streams, please.");
+else process.exitCode = await soak(Number(flags.minutes), flags.lane ? "lane" : flags.streams ? "streams" : "hooks");
+
+/** What is asked beside the pipeline with hooks. */
+type Kind = "hooks" | "lane" | "streams";
 
 /** Gives the process's exit code. */
-async function soak(minutes: number, hasLane: boolean): Promise<number> {
+async function soak(minutes: number, kind: Kind): Promise<number> {
   endChildrenOnSignal();
   const started = new StartedNumbers();
   const folder = mkdtempSync(join(tmpdir(), "kserving-soak-config-"));
   const config = join(folder, "models.json");
-  writeFileSync(config, JSON.stringify({ models: modelsOf(started, hasLane) }));
+  writeFileSync(config, JSON.stringify({ models: modelsOf(started, kind) }));
   const instrument = `${pathToFileURL(fromRoot("bench/instrument.mjs"))}?out=${join(folder, "delay.json")}&shrink`;
   const command = [process.execPath, "--import", instrument, ...serverCommand(config, flags.listeners)];
   const server = await startCommand(command);
@@ -55,7 +65,7 @@ async function soak(minutes: number, hasLane: boolean): Promise<number> {
     throw new Error(`the server ended by itself: code ${code}, signal ${signal}`);
   });
   try {
-    const isClean = await Promise.race([run(server, started, { minutes, hasLane }), crashed]);
+    const isClean = await Promise.race([run(server, started, { minutes, kind }), crashed]);
     crashed.catch(() => {});
     await stopInTime(server);
     console.log(isClean ? "Clean, and the server ended with 0." : "NOT CLEAN, see above.");
@@ -87,28 +97,30 @@ function serverCommand(config: string, listeners: string): string[] {
   ];
 }
 
-/** The pipeline with hooks, and perhaps a model without. */
-function modelsOf(started: StartedNumbers, hasLane: boolean): readonly object[] {
+/** The pipeline with hooks, and perhaps a model beside it. */
+function modelsOf(started: StartedNumbers, kind: Kind): readonly object[] {
   const path = fromRoot("test/fixtures/models/half-plus-two.onnx");
-  const pipeline = {
-    name: HOOKED_MODEL,
-    stages: [{ path }, { driver: fromRoot("bench/echo-driver.ts"), path: "none" }],
-    hooks: fromRoot("bench/soak-hooks.ts"),
-    options: { soak_folder: started.folder },
-    workers: 2,
+  const hooked = (name: string, hooks: string, stages: readonly object[]) => {
+    return { name, stages, hooks: fromRoot(hooks), options: { soak_folder: started.folder }, workers: 2 };
   };
-  return hasLane ? [pipeline, { name: LANE_MODEL, path }] : [pipeline];
+  const echo = { driver: fromRoot("bench/echo-driver.ts"), path: "none" };
+  const pipeline = hooked(HOOKED_MODEL, "bench/soak-hooks.ts", [{ path }, echo]);
+  if (kind === "lane") return [pipeline, { name: LANE_MODEL, path }];
+  return kind === "streams" ? [pipeline, hooked(STREAM_MODEL, "bench/soak-stream-hooks.ts", [{ path }])] : [pipeline];
 }
+
+const MIXES = { hooks: HOOK_MIX, lane: LANE_MIX, streams: STREAM_MIX } as const;
 
 /** Gives whether everything was as it should be. */
 async function run(
   { child, grpc, http }: StartedCommand,
   started: StartedNumbers,
-  { minutes, hasLane }: { readonly minutes: number; readonly hasLane: boolean },
+  { minutes, kind }: { readonly minutes: number; readonly kind: Kind },
 ): Promise<boolean> {
   const pid = child.pid as number;
   const asking = new Asking(grpc, http);
-  const soaking = new SoakRun(asking, started, hasLane ? LANE_MIX : HOOK_MIX);
+  const soaking = new SoakRun(asking, started, MIXES[kind]);
+  const hasLane = kind === "lane";
   const reloads = countReloads(child);
   let [laneRuns, isClean] = [0, true];
   const report = (when: string) => {
@@ -121,9 +133,11 @@ async function run(
   while (rests.length < PARTS) {
     if (rests.length > 0) soaking.goOn();
     const part = `part ${rests.length + 1}`;
-    await disturb(pid, soaking, (minutes * 60_000) / PARTS, (minute) => report(`${part}, minute ${minute}`));
+    const disturbed = { pid, soaking, hasStreams: kind === "streams" };
+    await disturb(disturbed, (minutes * 60_000) / PARTS, (minute) => report(`${part}, minute ${minute}`));
     await soaking.finish();
     report(`${part}, what was left`);
+    isClean = (await haveEnded(soaking)) && isClean;
     rests.push(await restingMb(pid));
     console.log(`${part}, at rest: ${memory(rests.at(-1) as number)}`);
   }
@@ -135,16 +149,34 @@ async function run(
   return isClean && isLaneUsed && !isGrowing;
 }
 
+interface Disturbed {
+  readonly pid: number;
+  readonly soaking: SoakRun;
+  readonly hasStreams: boolean;
+}
+
 /** Kills threads and loads hooks again for so long. */
-async function disturb(pid: number, soaking: SoakRun, ms: number, report: (minute: number) => void): Promise<void> {
+async function disturb(
+  { pid, soaking, hasStreams }: Disturbed,
+  ms: number,
+  report: (minute: number) => void,
+): Promise<void> {
   const began = performance.now();
   for (let step = 1; step * KILL_EACH_MS <= ms; step++) {
     await wait(began + step * KILL_EACH_MS - performance.now());
     if ((step * KILL_EACH_MS) % RELOAD_EACH_MS === 0) process.kill(pid, "SIGHUP");
-    soaking.kill(step % 2 === 1 ? 1 : 2);
+    soaking.kill(step % 2 === 1 ? 1 : 2, hasStreams && step % 4 < 2);
     const minute = (step * KILL_EACH_MS) / 60_000;
     if (Number.isInteger(minute)) report(minute);
   }
+}
+
+/** Waits for the generators of clients that have left; tells of those that do not end. */
+async function haveEnded(soaking: SoakRun): Promise<boolean> {
+  for (let waited = 0; soaking.unended() !== 0 && waited < LEFT_WITHIN_MS; waited += 100) await wait(100);
+  const left = soaking.unended();
+  if (left !== 0) console.log(`${left} generators are left.`);
+  return left === 0;
 }
 
 function print(when: string, counts: SoakCounts, rest: string): boolean {

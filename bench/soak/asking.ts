@@ -7,23 +7,8 @@ import { decodePredictResponse, encodePredictRequest } from "../../src/protocols
 import { PREDICT_PATH } from "../../src/protocols/tensorflow-serving/grpc-service.ts";
 import { NO_MODEL_SPEC } from "../../src/protocols/tensorflow-serving/model-spec.ts";
 import { createTensor, createTensors, type Tensors } from "../../src/tensor/tensor.ts";
-import { numberedValues } from "./numbered-request.ts";
-
-/** Answer to a number. */
-interface NumberedAnswer {
-  readonly y: ArrayLike<number>;
-  readonly answered: number;
-}
-
-/** A request that was not answered: gRPC's name of the status, and the server's text. */
-export class Refused extends Error {
-  readonly status: string;
-
-  constructor(status: string, message: string) {
-    super(message);
-    this.status = status;
-  }
-}
+import { type NumberedAnswer, numberedValues, Refused } from "./numbered-request.ts";
+import { streamCommand, streamOverGrpc, streamOverHttp } from "./stream-asking.ts";
 
 /** One way to ask; throws {@link Refused}. */
 export type Ask = (number: number, size: number) => Promise<NumberedAnswer>;
@@ -41,7 +26,7 @@ const NO_WAIT = /\bqueue;dur=0(,|$)/;
 /** All ways to ask one server. */
 export class Asking {
   readonly #client: Client;
-  readonly #base: string;
+  readonly #url: string;
   #laneRuns = 0;
   /**
    * Lets idle connections go before the server does, which would look like a failure of the request that is just sent.
@@ -51,7 +36,7 @@ export class Asking {
   constructor(grpcAddress: string, httpUrl: string) {
     const unlimited = { "grpc.max_receive_message_length": -1, "grpc.max_send_message_length": -1 };
     this.#client = new Client(grpcAddress, credentials.createInsecure(), unlimited);
-    this.#base = `${httpUrl}/v1/models`;
+    this.#url = httpUrl;
   }
 
   readonly overGrpc: Ask = async (number, size) => {
@@ -82,6 +67,10 @@ export class Asking {
     return fromLane(JSON.parse(await this.#post(LANE_MODEL, body)).outputs);
   };
 
+  /** The model that answers in parts, over gRPC, and as events. */
+  readonly streamOverGrpc: Ask = (number, size) => streamOverGrpc(this.#client, number, size);
+  readonly streamOverHttp: Ask = (number, size) => streamOverHttp({ agent: this.#agent, url: this.#url }, number, size);
+
   /**
    * Answers over REST since the last question that were computed in the server's main
    * thread, where the server sends its times.
@@ -92,7 +81,8 @@ export class Asking {
     return count;
   }
 
-  async command(number: number, command: Command): Promise<void> {
+  async command(number: number, command: Command, inParts: boolean): Promise<void> {
+    if (inParts) return streamCommand(this.#client, number, command);
     await this.#predict({ x: tensorOf(number, 1), command: createTensor("int32", [1], Int32Array.of(command)) });
   }
 
@@ -123,7 +113,7 @@ export class Asking {
     const headers = { "content-type": "application/json", "content-length": Buffer.byteLength(body) };
     return new Promise((resolve, reject) => {
       const call = request(
-        `${this.#base}/${model}:predict`,
+        `${this.#url}/v1/models/${model}:predict`,
         { method: "POST", agent: this.#agent, headers },
         (response) => {
           let text = "";

@@ -1,5 +1,5 @@
-import { type Asking, type Command, Refused } from "./asking.ts";
-import { Numbers, oracle, type Verdict } from "./numbered-request.ts";
+import type { Asking, Command } from "./asking.ts";
+import { Numbers, oracle, Refused, type Verdict } from "./numbered-request.ts";
 import type { StartedNumbers, Whereabouts } from "./started-numbers.ts";
 
 /** Counts since the last report. */
@@ -18,7 +18,14 @@ export interface SoakCounts {
 const LOOPS = 24;
 /** A way to ask, with how many values, and how often of a hundred times. */
 interface Part {
-  readonly way: "overGrpc" | "overRest" | "overPredictJson" | "laneOverGrpc" | "laneOverRest";
+  readonly way:
+    | "overGrpc"
+    | "overRest"
+    | "overPredictJson"
+    | "laneOverGrpc"
+    | "laneOverRest"
+    | "streamOverGrpc"
+    | "streamOverHttp";
   readonly size: number;
   readonly weight: number;
 }
@@ -38,6 +45,13 @@ export const LANE_MIX: readonly Part[] = [
   ...HOOK_MIX.filter(({ way }) => way !== "overPredictJson"),
   { way: "laneOverGrpc", size: 16, weight: 40 },
   { way: "laneOverRest", size: 16, weight: 36 },
+];
+/** Half of the requests are answered in parts. */
+export const STREAM_MIX: readonly Part[] = [
+  ...HOOK_MIX.filter(({ way }) => way !== "overPredictJson"),
+  { way: "streamOverGrpc", size: 16, weight: 46 },
+  { way: "streamOverHttp", size: 16, weight: 26 },
+  { way: "streamOverGrpc", size: 20_000, weight: 4 },
 ];
 /** Has no common divisor with the number of requests of a mix, so that all of them come. */
 const STEP = 37;
@@ -70,12 +84,18 @@ export class SoakRun {
     this.#loops = Array.from({ length: LOOPS }, (_, index) => this.#loop(index * 7));
   }
 
-  /** Makes the thread that gets this request end, or hang. */
-  kill(command: Command): void {
+  /** Makes the thread that gets this request end, or hang; `inParts`: one of the model that answers in parts. */
+  kill(command: Command, inParts = false): void {
     const number = this.#numbers.next();
     this.#killers.add(number);
     this.#kills++;
-    this.#loops.push(this.#asking.command(number, command).catch((reason) => this.#note(number, reason, true)));
+    const ended = this.#asking.command(number, command, inParts);
+    this.#loops.push(ended.catch((reason) => this.#note(number, reason, true)));
+  }
+
+  /** Generators that have begun in a thread that was not killed, and have not ended. */
+  unended(): number {
+    return this.#started.unended(this.#killers);
   }
 
   /** Resolves after so many more right answers. */

@@ -5,6 +5,9 @@ import { join } from "node:path";
 /** Place of a request when it failed, by the notes of the hook threads. */
 export type Whereabouts = "in a killed thread" | "not started" | "in a living thread";
 
+/** The files of threads that answer in parts begin so: soak-stream-hooks.ts. */
+const STREAMS = "streams-";
+
 /** The files in which hook threads write down which numbers they start; see soak-hooks.ts. */
 export class StartedNumbers {
   readonly folder = mkdtempSync(join(tmpdir(), "kserving-soak-"));
@@ -15,7 +18,7 @@ export class StartedNumbers {
     const wanted = new Set(numbers);
     const inKilled = new Set<number>();
     const inLiving = new Set<number>();
-    for (const started of this.#files()) {
+    for (const started of this.#files("")) {
       const found = started.some((number) => killers.has(number)) ? inKilled : inLiving;
       for (const number of started) if (wanted.has(number)) found.add(number);
     }
@@ -25,12 +28,23 @@ export class StartedNumbers {
     });
   }
 
+  /** Generators that have begun and not ended, without those of threads that a killer ended. */
+  unended(killers: ReadonlySet<number>): number {
+    let count = 0;
+    for (const numbers of this.#files(STREAMS)) {
+      if (numbers.some((number) => killers.has(number))) continue;
+      for (const number of numbers) count += Math.sign(number);
+    }
+    return count;
+  }
+
   delete(): void {
     rmSync(this.folder, { recursive: true });
   }
 
-  #files(): Int32Array[] {
-    return readdirSync(this.folder).map((name) => {
+  #files(start: string): Int32Array[] {
+    const names = readdirSync(this.folder).filter((name) => name.startsWith(start));
+    return names.map((name) => {
       const bytes = new Uint8Array(readFileSync(join(this.folder, name)));
       return new Int32Array(bytes.buffer, 0, bytes.length >> 2);
     });
