@@ -1,0 +1,60 @@
+import { Client, credentials } from "@grpc/grpc-js";
+import { expect, onTestFinished, test } from "vitest";
+import { decodeStreamResponse, encodeInferRequest, methodPath } from "../../src/client/grpc/infer-message.ts";
+import { createTensor } from "../../src/tensor/tensor.ts";
+import { startServer } from "../helpers/start-server.ts";
+import { tempFolder } from "../helpers/temp-folder.ts";
+import { postForParts } from "../proxy/read-parts.ts";
+
+const MILLION = 1_000_000;
+const COUNTING = `
+export const inputs = [{ name: "to", dtype: "int32", shape: [1] }];
+export async function* process({ to }) {
+  for (let number = 0; number < to.data[0]; number++) yield { number: Int32Array.of(number) };
+}`;
+
+/** Megabytes of this process, in which the server is. */
+function residentMb(): number {
+  return process.memoryUsage.rss() / 2 ** 20;
+}
+
+async function* overGrpc(address: string, to: number): AsyncGenerator<number> {
+  const client = new Client(address, credentials.createInsecure());
+  onTestFinished(() => client.close());
+  const message = encodeInferRequest({ model: "", inputs: { to: createTensor("int32", [1], Int32Array.of(to)) } });
+  const asIs = (bytes: Buffer) => bytes;
+  const stream = client.makeServerStreamRequest(methodPath("ModelStreamInfer"), asIs, asIs, message);
+  for await (const part of stream) {
+    const { outputs, errorText } = decodeStreamResponse(part as Buffer);
+    expect(errorText).toBe("");
+    yield Number(outputs.number?.data[0]);
+  }
+}
+
+async function* overHttp(url: string, to: number): AsyncGenerator<number> {
+  const reader = await postForParts(`${url}/v2/models/default/generate_stream`, { to });
+  for (let event = await reader.next(); event !== undefined; event = await reader.next())
+    yield JSON.parse(event.slice("data: ".length)).number;
+}
+
+test.each([0, 1])("a million parts come in their order, and none is kept, with %i hook threads", async (workers) => {
+  const hooks = `${tempFolder({ "hooks.ts": COUNTING })}/hooks.ts`;
+  const { grpcAddress, httpUrl } = await startServer({ stages: [{ driver: "null" }], hooks, workers });
+  for (const wire of [overGrpc(grpcAddress, MILLION), overHttp(httpUrl, MILLION)]) {
+    let [next, early] = [0, 0];
+    for await (const number of wire) {
+      // One expectation for each would take as long as the parts.
+      if (number !== next++) throw new Error(`${number} came in place of ${next - 1}`);
+      if (next === MILLION / 4) early = residentMb();
+      if (next % 100_000 === 0) expect(await only(overHttp(httpUrl, 1))).toEqual([0]);
+    }
+    expect(next).toBe(MILLION);
+    expect(residentMb() - early).toBeLessThan(150);
+  }
+});
+
+async function only(parts: AsyncGenerator<number>): Promise<readonly number[]> {
+  const all: number[] = [];
+  for await (const number of parts) all.push(number);
+  return all;
+}
