@@ -37,6 +37,10 @@ const BENCHMARKS: Readonly<Record<string, Benchmark>> = {
     what: "codecs and images of KServe V2, beside a copy, protobufjs, sharp, node:http and JSON.parse; --quick for 5 rounds",
     run: async (args) => (await import("./kserve.ts")).runKserve(args),
   },
+  stream: {
+    what: "answers in parts beside unary ones, generators in the main thread and in a hook thread, 1000 open answers; --quick for 5 rounds",
+    run: async (args) => (await import("./stream.ts")).runStream(args),
+  },
   reload: {
     what: "500 models, versions that are renamed and switched under load, a model loaded 1000 times (--cycles N); --only TEXT",
     run: async (args) => (await import("./reload/reload.ts")).runReload(args),

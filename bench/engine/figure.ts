@@ -8,7 +8,7 @@ export interface Figure {
   readonly name: string;
   /** One value a round, in `unit`. */
   readonly values: readonly number[];
-  readonly unit: "×" | "ms" | "µs" | "%" | "MB" | "";
+  readonly unit: "×" | "ms" | "µs" | "%" | "MB" | "KB" | "";
   readonly ours: string;
   /** The server that it is compared with; empty where the target is a plain number. */
   readonly ceiling?: string;
