@@ -38,7 +38,8 @@ export type ServerKind =
   | "repository"
   | "mortal"
   | "lane"
-  | "isolated";
+  | "isolated"
+  | "streams";
 
 /** One hostile client. */
 export interface AttackRow {

@@ -15,6 +15,7 @@ import { NAME_ROWS } from "./name-rows.ts";
 import { PASSWORD_ROWS } from "./password-rows.ts";
 import { SHARE_ROWS } from "./share-rows.ts";
 import { SLOW_ROWS } from "./slow-rows.ts";
+import { STREAM_ROWS } from "./stream-rows.ts";
 import { TENSORFLOW_ROWS } from "./tensorflow-rows.ts";
 import { TLS_ROWS } from "./tls-rows.ts";
 import { CONFIG_ROWS, CONTROL_ROWS, CRASH_ROWS, HOOK_ROWS, POISON_ROWS } from "./trust-rows.ts";
@@ -44,4 +45,5 @@ export const ATTACK_ROWS: readonly AttackRow[] = [
   ...CRASH_ROWS,
   ...LANE_ROWS,
   ...POISON_ROWS,
+  ...STREAM_ROWS,
 ];

@@ -42,6 +42,7 @@ const OWN: Readonly<Record<ServerKind, readonly string[]>> = {
   mortal: [],
   lane: [],
   isolated: [],
+  streams: [],
   repository: ["--model-control", "explicit", "--load-model", "default", "--allow-control", "all"],
 };
 
@@ -92,6 +93,7 @@ async function fileArguments(kind: ServerKind, folder: string): Promise<string[]
   if (kind === "log-file") return ["--log-path", join(folder, "log")];
   if (kind === "mortal") return manyModels(folder);
   if (kind === "lane") return laneModels(folder);
+  if (kind === "streams") return configOf(folder, [DEFAULT, parted("parts", 1), parted("inline-parts", 0)]);
   if (kind === "isolated") return configOf(folder, [DEFAULT, { ...MORTAL, isolate: true }]);
   return kind === "repository" ? repositoryArguments(folder) : [];
 }
@@ -132,6 +134,11 @@ function manyModels(folder: string): string[] {
 
 const DEFAULT = { name: "default", driver: "null" };
 const MORTAL = { name: "mortal", driver: fromRoot("test/faults/mortal-driver.ts") };
+
+/** A model that answers in parts. */
+function parted(name: string, workers: number): object {
+  return { name, stages: [{ driver: "null" }], hooks: fromRoot("bench/stream-hooks.ts"), workers };
+}
 
 function configOf(folder: string, models: readonly object[]): string[] {
   const config = join(folder, "serving.json");
