@@ -38,7 +38,7 @@ const BENCHMARKS: Readonly<Record<string, Benchmark>> = {
     run: async (args) => (await import("./kserve.ts")).runKserve(args),
   },
   stream: {
-    what: "answers in parts beside unary ones, generators in the main thread and in a hook thread, 1000 open answers; --quick for 5 rounds",
+    what: "answers in parts beside unary ones, generators in the main thread and in a hook thread, 1000 open answers; --quick for 5 rounds, --only speed or memory",
     run: async (args) => (await import("./stream.ts")).runStream(args),
   },
   reload: {

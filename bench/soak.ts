@@ -47,7 +47,7 @@ if (flags.help) console.log(HELP);
 else if (flags.lane && flags.streams) throw new Error("Either --lane or --streams, please.");
 else process.exitCode = await soak(Number(flags.minutes), flags.lane ? "lane" : flags.streams ? "streams" : "hooks");
 
-/** What is asked beside the pipeline with hooks. */
+/** Models that are asked beside the pipeline with hooks. */
 type Kind = "hooks" | "lane" | "streams";
 
 /** Gives the process's exit code. */

@@ -4,6 +4,9 @@
  */
 import { createTensor, type HookContext, type Tensors } from "kserving";
 
+/** So that the garbage of a thread is not measured. */
+export { init_hook } from "./collecting-hooks.ts";
+
 let open = 0;
 
 /** Parts of the same buffer, which is written again for each. */

@@ -17,7 +17,10 @@ import { openAnswers, streamTarget, unaryTarget } from "./stream/messages.ts";
 
 const ROUNDS = 20;
 const QUICK_ROUNDS = 5;
-const OPTIONS = { quick: { type: "boolean", default: false } } as const;
+const OPTIONS = { quick: { type: "boolean", default: false }, only: { type: "string" } } as const;
+
+/** Rows by what they are about. */
+const GROUPS = { speed, memory } as const;
 
 /** Models: an echo without hooks, and a generator in the main thread and in a thread of hooks. */
 const HOOKS = benchFile("stream-hooks.ts");
@@ -36,9 +39,9 @@ const BUSY = 32;
 const IDLE_ANSWERS = 1000;
 const KB_PER_MB = 1024;
 
-/** Answers in parts beside answers in one, over V2 gRPC, in one server: one table. */
+/** Answers in parts beside answers in one, over V2 gRPC, in one server: one table. `--only speed` or `memory`. */
 export async function runStream(args: readonly string[]): Promise<void> {
-  const { quick } = parseArgs({ args: [...args], options: OPTIONS }).values;
+  const { quick, only } = parseArgs({ args: [...args], options: OPTIONS }).values;
   endChildrenOnSignal();
   const load = await LoadGenerator.start();
   const say = (what: string) => console.log(`${new Date().toISOString().slice(11, 19)}  ${what}`);
@@ -47,7 +50,9 @@ export async function runStream(args: readonly string[]): Promise<void> {
   const config = join(folder, "models.json");
   writeFileSync(config, JSON.stringify({ models: MODELS }));
   const serving = ["--config", config, "--hook-timeout", "0"];
-  const figures = [...(await speed(bench, serving)), ...(await memory(bench, serving))];
+  const figures: Figure[] = [];
+  for (const [name, measure] of Object.entries(GROUPS))
+    if (only === undefined || name === only) figures.push(...(await measure(bench, serving)));
   load.stop();
   rmSync(folder, { recursive: true });
   printFigures(figures, bench.rounds, "CPU is the processor time of the whole server process for each answer or part.");
@@ -61,12 +66,13 @@ interface Side {
   readonly parts: number;
 }
 
-/** What a part, or an answer in one, has cost. */
+/** The cost of a part, or of an answer in one. */
 interface PartTurn extends CpuTurn {
   readonly parts: number;
 }
 
 async function speed(bench: BenchRun, serving: readonly string[]): Promise<Figure[]> {
+  bench.say("speed");
   const server = await startKserving(serving);
   const turns = await takeTurns(bench.rounds, await sidesOf(server), {
     warmUp: (side) => turnOf(bench, server, side, TURN / 4),
@@ -76,8 +82,8 @@ async function speed(bench: BenchRun, serving: readonly string[]): Promise<Figur
   return [
     ...(["inline", "thread"] as const).map((place) => beside(place, turns[place], turns.unary, BUSY)),
     ...(["inline", "thread"] as const).map((place) => beside(place, turns[`${place}Alone`], turns.unaryAlone, 1)),
-    { ...hookThread(turns.thread, turns.inline), name: `the same, ${BUSY} answers at a time` },
-    { ...hookThread(turns.threadAlone, turns.inlineAlone), name: "the same, 1 answer at a time" },
+    hookThread(BUSY, turns.thread, turns.inline),
+    hookThread(1, turns.threadAlone, turns.inlineAlone),
     ...(["inline", "thread"] as const).map((place) => firstPart(place, turns[`${place}First`], turns.unaryAlone)),
   ];
 }
@@ -117,8 +123,9 @@ function beside(place: Generating, ours: readonly PartTurn[], unary: readonly Pa
   };
 }
 
-function hookThread(ours: readonly PartTurn[], inline: readonly PartTurn[]): Omit<Figure, "name"> {
+function hookThread(count: number, ours: readonly PartTurn[], inline: readonly PartTurn[]): Figure {
   return {
+    name: `parts of 16 floats, ${count} at a time: parts per second of a hook thread over the main thread`,
     ours: `${typicalRate(ours)} in a hook thread`,
     ceiling: `${typicalRate(inline)} in the main thread`,
     values: paired(ours, inline, (a, b) => a.rate / b.rate),
@@ -145,7 +152,7 @@ function typicalRate(turns: readonly PartTurn[]): string {
   return `${median(turns.map(({ rate }) => rate)).toFixed(0)}/s (${cpu} µs CPU)`;
 }
 
-/** What a thousand answers hold that have begun and wait for their next part. */
+/** Memory of a thousand answers that have begun and wait for their next part. */
 async function memory({ say }: BenchRun, serving: readonly string[]): Promise<Figure[]> {
   const figures: Figure[] = [];
   for (const place of ["inline", "thread"] as const) {

@@ -89,7 +89,7 @@ function refusedBy({ code, details, message }: ServiceError): Refused {
   return new Refused(GRPC_STATUS[code] ?? String(code), details ?? message);
 }
 
-/** Where events are asked for. */
+/** The server that is asked for events. */
 interface EventPlace {
   readonly agent: Agent;
   /** `http://host:port`. */

@@ -13,7 +13,7 @@ export interface PartedAnswer {
   readonly newest: readonly FormTensor[];
   readonly ms: number;
   readonly isStopped: boolean;
-  /** What ended it before its end. */
+  /** The server's words, if it ended before its end. */
   readonly error?: string;
 }
 
