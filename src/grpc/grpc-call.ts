@@ -115,7 +115,7 @@ export abstract class GrpcCall extends ListMember implements Keeper {
   }
 
   /** Ends the call with an error while its method still runs, and aborts its signal. */
-  giveUp(error: ServingError, reason?: DOMException): void {
+  giveUp(error: ServingError, reason?: DOMException | ServingError): void {
     this.fail(error);
     this.source.abort(reason);
   }

@@ -189,7 +189,7 @@ async function close(closing: Closing, drainTimeoutMs: number): Promise<void> {
   }
   const drained = connections.drain();
   if (await settlesWithin(drained, drainTimeoutMs)) return;
-  for (const call of openCalls.list()) call.giveUp(SHUTTING_DOWN);
+  for (const call of openCalls.list()) call.giveUp(SHUTTING_DOWN, SHUTTING_DOWN);
   if (await settlesWithin(drained, FLUSH_GRACE_MS)) return;
   connections.cut();
   await settlesWithin(drained, FLUSH_GRACE_MS);

@@ -58,7 +58,7 @@ export class AccessLog {
 
   /** Writes the line of a request that is over. Never a body, nor a query string. */
   write(record: RequestRecord, { path, isCut, endStatus: _, ...outcome }: RequestOutcome): void {
-    const { messages, requestBytes, responseBytes, client } = record;
+    const { messages, parts, requestBytes, responseBytes, client } = record;
     const fields = {
       ...record.fields(),
       ...(client !== "" && { client }),
@@ -66,6 +66,7 @@ export class AccessLog {
       path: loggedPath(path),
       ...(isCut === true && { cut: true }),
       ...(messages !== undefined && { messages }),
+      ...(parts !== undefined && { parts }),
       requestBytes,
       responseBytes,
       ...record.times(),

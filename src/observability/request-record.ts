@@ -25,6 +25,8 @@ export interface RequestTimes extends PartTimes {
   readonly deserializationMs?: number;
   /** Models, hooks and waiting for them. */
   readonly inferenceMs?: number;
+  /** From the request's first byte until the first part of an answer in parts. */
+  readonly firstPartMs?: number;
   /** From the outputs until the answer is written. */
   readonly serializationMs?: number;
   /** From the request's first byte until its answer has been sent. */
@@ -41,6 +43,8 @@ interface Stretch {
 export interface RequestMarks extends Stretch {
   readonly decode?: Stretch;
   readonly encode?: Stretch;
+  /** From the first part of an answer in parts to its last one. */
+  readonly parts?: Stretch;
 }
 
 /**
@@ -72,6 +76,8 @@ export class RequestRecord {
   isPassedOn = false;
   /** Examples that it brings; undefined = it is of no kind that has any. */
   examples: number | undefined = undefined;
+  /** Parts that its answer has had; undefined = it has none. */
+  parts: number | undefined = undefined;
   requestBytes = 0;
   responseBytes = 0;
   /** Headers or metadata, names in lower case. */
@@ -86,6 +92,8 @@ export class RequestRecord {
   #receivedAt = 0;
   #inferredFrom = 0;
   #inferredUntil = 0;
+  #firstPartAt = 0;
+  #lastPartAt = 0;
   #writtenAt = 0;
 
   /** `metadata`: headers that may carry the client's id, names in lower case. */
@@ -165,6 +173,18 @@ export class RequestRecord {
     if (this.#isTimed) this.#inferredUntil = performance.now();
   }
 
+  /** Notes that the answer comes in parts. */
+  beginParts(): void {
+    this.parts = 0;
+  }
+
+  /** Notes a part of the answer and its time, on the clock of performance.now(). */
+  gavePart(at: number): void {
+    this.parts = (this.parts ?? 0) + 1;
+    this.#firstPartAt ||= at;
+    this.#lastPartAt = at;
+  }
+
   /** Notes bytes of the answer that were given to the connection. */
   wrote(bytes: number): void {
     this.responseBytes += bytes;
@@ -204,6 +224,7 @@ export class RequestRecord {
       ...(deserializationMs !== undefined && { deserializationMs: round(deserializationMs) }),
       ...(inferenceMs !== undefined && { inferenceMs: round(inferenceMs) }),
       ...(this.timeline !== undefined && partTimes(this.timeline.intervals)),
+      ...(this.#firstPartAt > 0 && { firstPartMs: round(this.#firstPartAt - this.#startedAt) }),
       ...(serializationMs !== undefined && { serializationMs: round(serializationMs) }),
       totalMs: round(totalMs),
     };
@@ -217,11 +238,13 @@ export class RequestRecord {
       this.#inferredUntil,
       this.#writtenAt,
     ];
+    const [first, last] = [this.#firstPartAt, this.#lastPartAt];
     return {
       start: toSteadyMs(this.#startedAt),
       end: steadyMs(),
       ...(from > 0 && { decode: { start: toSteadyMs(received), end: toSteadyMs(from) } }),
       ...(until > 0 && written > until && { encode: { start: toSteadyMs(until), end: toSteadyMs(written) } }),
+      ...(first > 0 && { parts: { start: toSteadyMs(first), end: toSteadyMs(last) } }),
     };
   }
 

@@ -1,5 +1,7 @@
-import { ServingError } from "../errors.ts";
+import { type ErrorCode, ServingError } from "../errors.ts";
+import type { RequestRecord } from "../observability/request-record.ts";
 import { convertedBytes, copyPayload, payloadBytes } from "../pipeline/payload.ts";
+import { type CancelSignal, followSignal } from "../platform/async/cancel-source.ts";
 import { limitTime } from "../platform/limits/call-limits.ts";
 import type { MemoryBudget } from "../platform/limits/memory/memory-budget.ts";
 import type { ExampleInputs } from "../tensor/signature/example-inputs.ts";
@@ -12,6 +14,7 @@ import type { PoisonWatch } from "./poison/poison-watch.ts";
 import { type RequestNames, requestNames } from "./request-names.ts";
 import type { Servable } from "./servable.ts";
 import type { ServableDescription } from "./servable-description.ts";
+import type { RequestCounter, StreamEnd } from "./servable-statistics.ts";
 
 /** Limits that all requests of a server share. */
 export interface ServiceLimits {
@@ -21,6 +24,15 @@ export interface ServiceLimits {
   readonly poison: PoisonWatch;
   /** Time after which a request fails whose client sets no earlier deadline, in milliseconds; 0 = never. */
   readonly requestTimeoutMs: number;
+  readonly partTimes: PartTimes;
+}
+
+/** Times that an answer in parts may take, in milliseconds; 0 = any. */
+interface PartTimes {
+  /** From the admission of a request until the first part. */
+  readonly firstPartTimeoutMs: number;
+  /** From the moment that a client could take another part until that comes. */
+  readonly partTimeoutMs: number;
 }
 
 /** A lease of a servable of this process. */
@@ -43,8 +55,28 @@ export class LocalLease implements Lease {
     return this.#servable.exampleInputs();
   }
 
+  infer(request: InferRequest): Promise<InferResponse> {
+    const isInParts = request.parts !== undefined && this.description.decoupled === true;
+    return isInParts ? this.#inferInParts(request, request.parts) : this.#infer(request);
+  }
+
+  async #inferInParts(request: InferRequest, sink: PartSink): Promise<InferResponse> {
+    const { call } = request;
+    const counter = call.limits?.warmUp === undefined ? this.#servable.requests.parts : undefined;
+    const watch = new PartWatch(sink, { counter, record: call.record, signal: call.signal, ...this.#limits.partTimes });
+    try {
+      const own = watch.signal === call.signal ? call : { ...call, signal: watch.signal };
+      const answer = await this.#infer({ ...request, call: own, parts: watch });
+      watch.end("server");
+      return answer;
+    } catch (reason) {
+      watch.end(END_OF[ServingError.from(reason).code] ?? "error");
+      throw reason;
+    }
+  }
+
   /** One function on purpose: a further await would cost a small request as much as all its checks. */
-  async infer(request: InferRequest): Promise<InferResponse> {
+  async #infer(request: InferRequest): Promise<InferResponse> {
     const { admission, memory: budget, requestTimeoutMs } = this.#limits;
     const { model, version, graphRefusal, signatures } = this.description;
     const { signature, inputs, call: given } = request;
@@ -76,6 +108,7 @@ export class LocalLease implements Lease {
       if (!isFromModel) admitted = admission.enter({ id: call.id, model }, { places: this.#places, client });
       started = performance.now();
       if (record !== undefined) record.isAdmitted = true;
+      if (request.parts instanceof PartWatch) request.parts.begin();
       const names = requestNames(signature, signatures);
       const own = usesGiven && names === undefined && !isShared ? request : toOwn(request, call, { names, isShared });
       const answer = await this.#run({ model, request: own, bytes: inputBytes, client });
@@ -111,6 +144,97 @@ export class LocalLease implements Lease {
     this.#isReleased = true;
     this.#servable.leases.release();
   }
+}
+
+/** Ends of answers in parts by the codes of their errors; all others are errors of the server or its models. */
+const END_OF: Readonly<Partial<Record<ErrorCode, StreamEnd>>> = { cancelled: "client", deadline_exceeded: "deadline" };
+
+/** The surroundings of an answer in parts. */
+interface PartWatchOptions extends PartTimes {
+  /** Undefined = it does not count. */
+  readonly counter: RequestCounter["parts"] | undefined;
+  readonly record: RequestRecord | undefined;
+  /** The request's own. */
+  readonly signal: CancelSignal;
+}
+
+/** Counts the parts of one answer on their way, and ends an answer that takes too long for one. */
+class PartWatch implements PartSink {
+  /** Aborts with the request's own, and when a part takes too long. */
+  readonly signal: CancelSignal;
+  readonly #sink: PartSink;
+  readonly #options: PartWatchOptions;
+  readonly #leave: () => void;
+  readonly #expire: () => void;
+  #timer: NodeJS.Timeout | undefined;
+  /** Number of parts that were sent. */
+  #place = 0;
+  /** When the last of them was, on the clock of performance.now(). */
+  #since = performance.now();
+  #state: "new" | "open" | "sending" | "over" = "new";
+
+  constructor(sink: PartSink, options: PartWatchOptions) {
+    const { signal, firstPartTimeoutMs, partTimeoutMs } = options;
+    this.#sink = sink;
+    this.#options = options;
+    const isLimited = firstPartTimeoutMs > 0 || partTimeoutMs > 0;
+    const { source, leave } = isLimited ? followSignal(signal) : { source: undefined, leave: () => {} };
+    this.signal = source ?? signal;
+    this.#leave = leave;
+    this.#expire = () => {
+      if (this.#state === "open") source?.abort(lateAfter(this.#place, options));
+    };
+  }
+
+  /** To be called once the request has been admitted; one that is not does not count. */
+  begin(): void {
+    const { counter, record, firstPartTimeoutMs } = this.#options;
+    this.#state = "open";
+    if (firstPartTimeoutMs > 0) this.#timer = setTimeout(this.#expire, firstPartTimeoutMs);
+    counter?.begin();
+    record?.beginParts();
+  }
+
+  async write(part: InferResponse): Promise<void> {
+    const { counter, record } = this.#options;
+    const came = performance.now();
+    const waitMs = came - this.#since;
+    this.#since = came;
+    this.#state = "sending";
+    counter?.came(this.#place, waitMs);
+    record?.gavePart(came);
+    await this.#sink.write(part);
+    if (this.#state !== "sending") return;
+    this.#state = "open";
+    this.#since = performance.now();
+    counter?.sent(this.#place, waitMs, this.#since - came);
+    this.#place++;
+    this.#limitNext();
+  }
+
+  /** To be called once no more parts come. */
+  end(by: StreamEnd): void {
+    clearTimeout(this.#timer);
+    this.#leave();
+    if (this.#state !== "new") this.#options.counter?.end(this.#place, by, performance.now() - this.#since);
+    this.#state = "over";
+  }
+
+  /** One timer for all of an answer's parts but the first, which costs a part nearly nothing. */
+  #limitNext(): void {
+    const { partTimeoutMs } = this.#options;
+    if (this.#place > 1) this.#timer?.refresh();
+    else {
+      clearTimeout(this.#timer);
+      this.#timer = partTimeoutMs > 0 ? setTimeout(this.#expire, partTimeoutMs) : undefined;
+    }
+  }
+}
+
+function lateAfter(parts: number, { firstPartTimeoutMs, partTimeoutMs }: PartTimes): ServingError {
+  const first = `The first part of the answer did not come within ${firstPartTimeoutMs} ms (--first-part-timeout).`;
+  const next = `Part ${parts + 1} of the answer did not come within ${partTimeoutMs} ms (--part-timeout).`;
+  return new ServingError("deadline_exceeded", parts === 0 ? first : next);
 }
 
 /** The difference of a request from the one that its servable gets. */

@@ -59,6 +59,7 @@ export class LocalService implements InferenceService, ServiceLimits {
   readonly memory: MemoryBudget;
   readonly poison: PoisonWatch;
   readonly requestTimeoutMs: number;
+  readonly partTimes: ServiceLimits["partTimes"];
   readonly #manager: ModelManager;
   readonly #options: LocalServiceOptions;
   readonly #readiness: Readiness;
@@ -72,6 +73,7 @@ export class LocalService implements InferenceService, ServiceLimits {
     this.#manager = manager;
     this.#options = options;
     this.requestTimeoutMs = limits.requestTimeoutMs;
+    this.partTimes = { firstPartTimeoutMs: limits.firstPartTimeoutMs, partTimeoutMs: limits.partTimeoutMs };
     this.admission = new Admission(limits.maxQueue);
     this.memory = new MemoryBudget(limits.maxQueueBytes, heldElsewhere);
     this.poison = new PoisonWatch({ maxRequests: limits.poisonRequests, log });

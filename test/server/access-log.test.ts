@@ -1,12 +1,14 @@
 import { connect as connectHttp2 } from "node:http2";
 import { type ClientDuplexStream, credentials, Metadata } from "@grpc/grpc-js";
 import { describe, expect, onTestFinished, test } from "vitest";
+import type { Hooks } from "../../src/hooks/hooks.ts";
 import type { ServerOptions } from "../../src/server/server-options.ts";
 import type { Values } from "../../src/tensor/plain-value.ts";
 import { authFiles, bearer, TOKENS } from "../access/auth-fixture.ts";
 import { connect } from "../grpc/byte-client.ts";
 import type { Plain } from "../grpc/oracle.ts";
 import { createEventLog } from "../helpers/event-log.ts";
+import { streamKserve } from "../helpers/kserve-grpc.ts";
 import { startServer } from "../helpers/start-server.ts";
 import { KserveClient } from "../protocols/kserve/kserve-oracle.ts";
 import { RawClient } from "../proxy/raw-client.ts";
@@ -120,6 +122,32 @@ describe("a request over HTTP has one line", () => {
     new RawClient(Number(new URL(server.httpUrl).port)).write("GET / HTTP/1.1\r\nX-Request-Id: mine\r\n\r\n");
     expect(await find({ requestId: "mine" })).toMatchObject({ status: 400 });
   });
+});
+
+test("the line of an answer in parts tells how many they were, and the time until the first", async () => {
+  const hooks: Hooks = {
+    async *process({ x }) {
+      for (let number = 0; number < Number(x?.data[0]); number++) yield { number };
+    },
+  };
+  const { server, post, find } = await start({ accessLog: true, hooks });
+  const path = "/v2/models/default/generate_stream";
+  for (const count of [3, 0]) {
+    await (await post(path, JSON.stringify({ id: `http-${count}`, x: count }))).text();
+    const message = {
+      ...V2_MESSAGE,
+      id: `grpc-${count}`,
+      inputs: [{ ...INPUT, contents: { fp32_contents: [count, 0] } }],
+    };
+    await streamKserve(server.grpcAddress, [message], new Metadata());
+  }
+  for (const wire of ["http", "grpc"]) {
+    const line = await find({ requestId: `${wire}-3` });
+    expect(line).toMatchObject({ protocol: wire, parts: 3, firstPartMs: MS });
+    expect(line.firstPartMs).toBeLessThanOrEqual(Number(line.totalMs));
+    const empty = await find({ requestId: `${wire}-0` });
+    expect([empty.parts, empty.firstPartMs]).toEqual([0, undefined]);
+  }
 });
 
 describe("the id of a request is given back", () => {

@@ -6,9 +6,11 @@ import { createSilentLogger, type Logger } from "../../src/observability/logger.
 import { createDeferred } from "../../src/platform/async/promises.ts";
 import type { NamedModelOptions } from "../../src/server/named-model.ts";
 import { createServer } from "../../src/server/server.ts";
-import { connectKserve } from "../helpers/kserve-grpc.ts";
+import type { Plain } from "../grpc/oracle.ts";
+import { connectKserve, streamKserve } from "../helpers/kserve-grpc.ts";
 import { startServer } from "../helpers/start-server.ts";
 import { tempFolder } from "../helpers/temp-folder.ts";
+import { postForParts } from "../proxy/read-parts.ts";
 
 const HALF = "test/fixtures/models/half-plus-two.onnx";
 const POLL = { timeout: 20_000 };
@@ -60,6 +62,35 @@ function recording() {
 }
 
 describe("a split", () => {
+  it("sends requests for answers in parts to the same version for the same user, over every wire", async () => {
+    const folder = versions(1, 2);
+    const hooks = {
+      async *postprocess(_: unknown, ctx: { request: { version: bigint } }) {
+        yield { v: [Number(ctx.request.version)] };
+        yield { v: [Number(ctx.request.version)] };
+      },
+    };
+    const m = { path: folder, hooks: hooks as never, split: { 1: 50, 2: 50 }, sticky: "X-User" };
+    const { httpUrl, grpcAddress } = await startServer({ models: { m } });
+    const answered = new Set<unknown>();
+    for (let user = 0; user < 12; user++) {
+      const headers = { "x-user": `user-${user}` };
+      const reader = await postForParts(`${httpUrl}/v2/models/m/generate_stream`, { x: 1 }, headers);
+      const versionsOverHttp = (await reader.rest()).map((event) => JSON.parse(event.slice("data: ".length)).v);
+      const inputs = [{ name: "x", datatype: "FP32", shape: [1], contents: { fp32_contents: [1] } }];
+      const messages = await streamKserve(
+        grpcAddress,
+        [{ model_name: "m", inputs }],
+        Metadata.fromHttp2Headers(headers),
+      );
+      const versionsOverGrpc = messages.map((message) => Number((message.infer_response as Plain).model_version));
+      expect(versionsOverGrpc).toEqual(versionsOverHttp);
+      expect(new Set(versionsOverHttp).size).toBe(1);
+      answered.add(versionsOverHttp[0]);
+    }
+    expect(answered).toEqual(new Set([1, 2]));
+  });
+
   it("sends users to the same version, over HTTP and gRPC, and counts them there; explicit versions and labels pass it by", async () => {
     const m = modelOf({ split: { 1: 50, 2: 50 }, sticky: "X-User", labels: { canary: 2 } }, 1, 2, 3);
     const server = await startServer({ models: { m } });
@@ -201,6 +232,30 @@ describe("a shadow", () => {
     const answer = await fetch(`${httpUrl}/v2/models/m/infer`, { method: "POST", body: JSON.stringify({ inputs }) });
     expect([answer.status, (await answer.text()).includes('"y"')]).toEqual([200, true]);
     await expect.poll(() => seen, POLL).toEqual([50_000, 7]);
+  });
+
+  it("gets requests for answers in parts too, and its parts are thrown away and counted", async () => {
+    const parted = (count: number): NamedModelOptions => ({
+      driver: "null",
+      hooks: {
+        async *process() {
+          for (let number = 0; number < count; number++) yield { number };
+        },
+      },
+    });
+    const models = { m: { ...parted(2), shadow: { model: "other" } }, other: parted(5) };
+    const server = await startServer({ models });
+    const numbers: unknown[] = [];
+    for await (const { number } of server.stream("m", { x: [1] })) numbers.push(number?.data[0]);
+    expect(numbers).toEqual([0, 1]);
+    const counted = async () => {
+      const statistics = await server.service.statistics();
+      return statistics.map(({ model, requests: { parts } }) => [model, parts?.parts, parts?.ended.server]);
+    };
+    await expect.poll(counted, POLL).toEqual([
+      ["m", 2, 1],
+      ["other", 5, 1],
+    ]);
   });
 
   it("that answers in parts without end keeps nothing from the server, and ends with it", async () => {

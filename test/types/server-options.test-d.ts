@@ -66,6 +66,8 @@ interface Plain {
   readonly poisonRequests?: number;
   readonly maxQueueBytes?: number;
   readonly requestTimeoutMs?: number;
+  readonly firstPartTimeoutMs?: number;
+  readonly partTimeoutMs?: number;
   readonly sendTimeoutMs?: number;
   readonly minClientRate?: number;
   readonly drainTimeoutMs?: number;

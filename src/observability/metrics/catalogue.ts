@@ -108,6 +108,23 @@ export const METRICS = {
     help: "Time of each call of a hook (preprocess, postprocess, process), by its stage, the first being 1; process has none, and its time includes the models that it runs.",
     labels: [...VERSION, "hook", "stage"],
   },
+  kserving_parts_total: { type: "counter", help: "Parts of answers in parts.", labels: VERSION },
+  kserving_time_to_first_part_seconds: {
+    ...SECONDS,
+    help: "Time from the admission of a request until the first part of its answer.",
+    labels: VERSION,
+  },
+  kserving_time_between_parts_seconds: {
+    ...SECONDS,
+    help: "Time from the moment that a client could take another part of an answer until that came.",
+    labels: VERSION,
+  },
+  kserving_streams_open: { type: "gauge", help: "Answers in parts that are under way.", labels: VERSION },
+  kserving_streams_total: {
+    type: "counter",
+    help: "Answers in parts that are over, by what ended them: server (it had no more parts), client (its connection ended), error, deadline.",
+    labels: [...VERSION, "ended_by"],
+  },
   kserving_model_state: {
     type: "gauge",
     help: "1 for the state that a version is in: START, LOADING, AVAILABLE, UNLOADING or END.",

@@ -29,9 +29,11 @@ const FIELDS = {
     start: 7,
     end: 8,
     attributes: 9,
+    events: 11,
     links: 13,
     status: 15,
   },
+  event: { time: 1, name: 2 },
   link: { traceId: 1, spanId: 2 },
   status: { code: 3 },
   attribute: { key: 1, value: 2 },
@@ -58,7 +60,7 @@ export function encodeSpans(spans: readonly Span[], resource: Attributes): Buffe
 }
 
 function spanParts(span: Span): WirePart[] {
-  const { context, parentId, name, kind, startMs, endMs, attributes, links = [], isError } = span;
+  const { context, parentId, name, kind, startMs, endMs, attributes, events = [], links = [], isError } = span;
   const fields = FIELDS.span;
   return [
     bytesField(fields.traceId, Buffer.from(context.traceId, "hex")),
@@ -70,9 +72,15 @@ function spanParts(span: Span): WirePart[] {
     fixed64Field(fields.start, toNanoseconds(startMs)),
     fixed64Field(fields.end, toNanoseconds(endMs)),
     ...attributeParts(fields.attributes, attributes),
+    ...events.map((event) => messageField(fields.events, eventParts(event))),
     ...links.map((link) => messageField(fields.links, linkParts(link))),
     ...(isError ? [messageField(fields.status, [integerField(FIELDS.status.code, STATUS_ERROR)])] : []),
   ];
+}
+
+function eventParts({ name, atMs }: SpanEvent): WirePart[] {
+  const { event } = FIELDS;
+  return [fixed64Field(event.time, toNanoseconds(atMs)), textField(event.name, name)];
 }
 
 /** Without the trace's state, which clients choose: a span has up to 128 links, and a message hundreds of spans. */
@@ -112,6 +120,13 @@ export const SPAN_KIND = { internal: 1, server: 2, client: 3 } as const;
 /** Values of a span's attributes; undefined = it has not got the attribute. */
 export type Attributes = Readonly<Record<string, string | number | undefined>>;
 
+/** A moment of a span. */
+interface SpanEvent {
+  readonly name: string;
+  /** Milliseconds since the epoch. */
+  readonly atMs: number;
+}
+
 /** A part of a trace that is over. */
 export interface Span {
   readonly context: SpanContext;
@@ -123,6 +138,7 @@ export interface Span {
   readonly startMs: number;
   readonly endMs: number;
   readonly attributes: Attributes;
+  readonly events?: readonly SpanEvent[] | undefined;
   readonly links?: readonly SpanContext[] | undefined;
   /** True if it failed. */
   readonly isError: boolean;

@@ -54,7 +54,7 @@ const SERVER_FAULTS: readonly number[] = [2, 4, 12, 13, 14, 15];
 function requestSpans(record: RequestRecord, trace: RequestTrace, outcome: RequestOutcome): Span[] {
   const offset = toEpochMs(0);
   const { span: context, parentId } = trace;
-  const { start, end, decode, encode } = record.marks();
+  const { start, end, decode, encode, parts } = record.marks();
   const whole: Span = {
     context,
     parentId,
@@ -63,6 +63,10 @@ function requestSpans(record: RequestRecord, trace: RequestTrace, outcome: Reque
     startMs: offset + start,
     endMs: offset + end,
     attributes: { ...requestAttributes(record), ...protocolAttributes(record, outcome) },
+    events: parts && [
+      { name: "first part", atMs: offset + parts.start },
+      { name: "last part", atMs: offset + parts.end },
+    ],
     isError: isFault(outcome),
   };
   const own = [decode && { name: "decode", ...decode }, encode && { name: "encode", ...encode }];
@@ -112,12 +116,13 @@ function remoteAttributes(address = ""): Attributes {
 }
 
 function requestAttributes(record: RequestRecord): Attributes {
-  const { model, version, isServedHere } = record;
+  const { model, version, isServedHere, parts } = record;
   return {
     "kserving.request.id": loggedId(record.id),
     "kserving.protocol": record.route?.protocol,
     "kserving.model.name": isServedHere ? model : undefined,
     "kserving.model.version": version === undefined ? undefined : String(version),
+    "kserving.parts": parts,
   };
 }
 

@@ -56,6 +56,15 @@ export class CancelSource {
   }
 }
 
+/** A source that aborts with a signal too, until it is told to `leave` that. */
+export function followSignal(signal: CancelSignal): { readonly source: CancelSource; readonly leave: () => void } {
+  const source = new CancelSource();
+  const passOn = () => source.abort(signal.reason);
+  if (signal.aborted) passOn();
+  signal.addEventListener("abort", passOn, { once: true });
+  return { source, leave: () => signal.removeEventListener("abort", passOn) };
+}
+
 /** The signal as fetch, drivers and hooks need it. */
 export function toAbortSignal(signal: CancelSignal): AbortSignal {
   return signal instanceof CancelSource ? signal.toAbortSignal() : signal;

@@ -1,4 +1,4 @@
-import { type CancelSignal, CancelSource } from "../async/cancel-source.ts";
+import { type CancelSignal, followSignal } from "../async/cancel-source.ts";
 
 /** The client of requests whose priority counts among those of all clients. */
 export const BEFORE_OTHERS = -1;
@@ -88,15 +88,12 @@ export function limitTime(limit: TimeLimit, timeoutMs: number): LimitedTime {
   const { limits, signal } = limit;
   const isEarlier = (limits?.deadline ?? Number.POSITIVE_INFINITY) <= until;
   if (timeoutMs === 0 || isEarlier) return { limits, signal, clear: nothing };
-  const source = new CancelSource();
-  const passOn = () => source.abort(signal.reason);
-  if (signal.aborted) passOn();
-  signal.addEventListener("abort", passOn, { once: true });
+  const { source, leave } = followSignal(signal);
   const expire = () => source.abort(deadlinePassed());
   const timer = setTimeout(expire, timeoutMs);
   const clear = () => {
     clearTimeout(timer);
-    signal.removeEventListener("abort", passOn);
+    leave();
   };
   return { limits: { ...limits, deadline: until }, signal: source, clear };
 }

@@ -1,6 +1,7 @@
 import { ServingError } from "../../errors.ts";
 import type { InferenceService, ModelRef, NamedStatistics } from "../../serving/inference-service.ts";
 import { preparationTimes } from "../../serving/preparation-times.ts";
+import type { PlaceStatistics } from "../../serving/servable-statistics.ts";
 import { modelNotFound } from "./model-ref.ts";
 
 /** Content of ModelStatistics and `GET /v2/models/NAME/stats`, with the field names of inference.ModelStatistics. */
@@ -13,6 +14,8 @@ export interface ModelStatistics {
   readonly execution_count: number;
   readonly inference_stats: Readonly<Record<string, Duration>>;
   readonly batch_stats: readonly BatchStatistics[];
+  /** Parts of answers by their numbers from 0 on; empty if there were none. */
+  readonly response_stats: Readonly<Record<string, ResponseStatistics>>;
 }
 
 /** A number of events and their time, in nanoseconds, together. */
@@ -26,6 +29,17 @@ interface BatchStatistics {
   readonly compute_input: Duration;
   readonly compute_infer: Duration;
   readonly compute_output: Duration;
+}
+
+/** The statistics of the parts of one number, with the field names of inference.InferResponseStatistics. */
+interface ResponseStatistics {
+  readonly compute_infer: Duration;
+  readonly compute_output: Duration;
+  readonly success: Duration;
+  readonly fail: Duration;
+  /** Answers that ended with so many parts before. */
+  readonly empty_response: Duration;
+  readonly cancel: Duration;
 }
 
 const NOTHING: Duration = { count: 0, ns: 0 };
@@ -75,6 +89,20 @@ function toModelStatistics(statistics: NamedStatistics): ModelStatistics {
       compute_infer: toDuration(count, ms),
       compute_output: toDuration(count, 0),
     })),
+    response_stats: Object.fromEntries(
+      (requests.parts?.places ?? []).map((place, index) => [index, toResponse(place)]),
+    ),
+  };
+}
+
+function toResponse({ made, sent, succeeded, failed, empty, cancelled }: PlaceStatistics): ResponseStatistics {
+  return {
+    compute_infer: toDuration(made.count, made.ms),
+    compute_output: toDuration(sent.count, sent.ms),
+    success: toDuration(succeeded.count, succeeded.ms),
+    fail: toDuration(failed.count, failed.ms),
+    empty_response: toDuration(empty.count, empty.ms),
+    cancel: toDuration(cancelled.count, cancelled.ms),
   };
 }
 

@@ -1,6 +1,14 @@
-import { METRICS, type MetricFamily, type Sample, toFamily, toSingle } from "../../observability/metrics/catalogue.ts";
+import {
+  METRICS,
+  type MetricDescription,
+  type MetricFamily,
+  type MetricName,
+  type Sample,
+  toFamily,
+  toSingle,
+} from "../../observability/metrics/catalogue.ts";
 import { type Exposition, expositionFor, PROMETHEUS_TEXT } from "../../observability/metrics/exposition.ts";
-import { Histogram, type HistogramData } from "../../observability/metrics/histogram.ts";
+import { Histogram, type HistogramData, SECONDS_BOUNDS } from "../../observability/metrics/histogram.ts";
 import { ProcessMetrics, residentMemory } from "../../observability/metrics/process-metrics.ts";
 import { END_REASONS, endedRequests } from "../../platform/limits/overload-manager.ts";
 import type { HttpAnswer, HttpDependencies, HttpRoute } from "../../proxy/http-route.ts";
@@ -8,6 +16,7 @@ import type { InferenceService, NamedStatistics, ServableState } from "../../ser
 import type { LoadCounts } from "../../serving/load-counter.ts";
 import { preparationTimes } from "../../serving/preparation-times.ts";
 import type { RecordedCount } from "../../serving/recorded-count.ts";
+import { STREAM_ENDS } from "../../serving/servable-statistics.ts";
 import { readVersion } from "../../version.ts";
 import type { Endpoint } from "../endpoint-paths.ts";
 import type { Protocol } from "../protocol.ts";
@@ -136,35 +145,38 @@ function stateMetrics(states: readonly ServableState[]): readonly MetricFamily[]
   ];
 }
 
+/** Reads what a version has counted; undefined = it has not. */
+type VersionReader = (one: NamedStatistics) => Sample["value"] | undefined;
+
+const OF_VERSIONS: readonly (readonly [MetricName, VersionReader])[] = [
+  ["kserving_model_queue_seconds", ({ runs }) => runs.queueTimes],
+  ["kserving_model_run_seconds", ({ runs }) => runs.runTimes],
+  ["kserving_model_batch_rows", ({ runs }) => batchRows(runs.runs)],
+  ["kserving_model_renewals_total", ({ runs }) => runs.renewals],
+  ["kserving_model_last_request_timestamp_seconds", ({ requests }) => requests.lastRequest / 1000],
+  ["kserving_model_load_seconds", ({ loadMs }) => loadMs / 1000],
+  ["kserving_parts_total", ({ requests }) => requests.parts?.parts],
+  ["kserving_time_to_first_part_seconds", ({ requests }) => requests.parts?.firstTimes],
+  ["kserving_time_between_parts_seconds", ({ requests }) => requests.parts?.betweenTimes],
+  ["kserving_streams_open", ({ requests }) => requests.parts?.open],
+];
+
 function modelMetrics(statistics: readonly NamedStatistics[]): readonly MetricFamily[] {
-  const samples = (read: (one: NamedStatistics) => number | HistogramData): Sample[] =>
-    statistics.map((one) => ({ labels: [one.model, String(one.version)], value: read(one) }));
-  return [
-    toFamily(
-      "kserving_model_queue_seconds",
-      samples(({ runs }) => runs.queueTimes),
-    ),
-    toFamily(
-      "kserving_model_run_seconds",
-      samples(({ runs }) => runs.runTimes),
-    ),
-    toFamily(
-      "kserving_model_batch_rows",
-      samples(({ runs }) => batchRows(runs.runs)),
-    ),
-    toFamily(
-      "kserving_model_renewals_total",
-      samples(({ runs }) => runs.renewals),
-    ),
-    toFamily(
-      "kserving_model_last_request_timestamp_seconds",
-      samples(({ requests }) => requests.lastRequest / 1000),
-    ),
-    toFamily(
-      "kserving_model_load_seconds",
-      samples(({ loadMs }) => loadMs / 1000),
-    ),
-  ];
+  const families = OF_VERSIONS.map(([name, read]) => toFamily(name, versionSamples(statistics, read)));
+  const ends = STREAM_ENDS.flatMap((end) =>
+    versionSamples(statistics, ({ requests }) => requests.parts?.ended[end]).map(({ labels, value }) => ({
+      labels: [...labels, end],
+      value,
+    })),
+  );
+  return [...families, toFamily("kserving_streams_total", ends)];
+}
+
+function versionSamples(statistics: readonly NamedStatistics[], read: VersionReader): Sample[] {
+  return statistics.flatMap((one) => {
+    const value = read(one);
+    return value === undefined ? [] : [{ labels: [one.model, String(one.version)], value }];
+  });
 }
 
 function hookSamples({ model, version, hooks }: NamedStatistics): Sample[] {
@@ -262,14 +274,24 @@ const COUNTERS: Readonly<Record<string, { readonly help: string; readonly read: 
   },
 };
 
-/** Triton's metrics of inference, as far as this server has them. */
+/** Triton's metrics of inference, as far as this server has them; times of first parts are in our ranges. */
 async function tritonMetrics(service: InferenceService): Promise<readonly MetricFamily[]> {
   const statistics = await service.statistics();
-  return Object.entries(COUNTERS).map(([name, { help, read }]) => ({
+  const toTriton = (name: string, description: Omit<MetricDescription, "labels">, read: VersionReader) => ({
     name: `nv_inference_${name}`,
-    description: { type: "counter", help, labels: ["model", "version"] },
-    samples: statistics.map((one) => ({ labels: [one.model, String(one.version)], value: read(one) })),
-  }));
+    description: { ...description, labels: ["model", "version"] },
+    samples: versionSamples(statistics, read),
+  });
+  const ofFirst = "Duration from request to first response in milliseconds";
+  const bounds = SECONDS_BOUNDS.map((seconds) => seconds * 1000);
+  return [
+    ...Object.entries(COUNTERS).map(([name, { help, read }]) => toTriton(name, { type: "counter", help }, read)),
+    toTriton("first_response_histogram_ms", { type: "histogram", help: ofFirst, bounds }, firstTimesMs),
+  ];
+}
+
+function firstTimesMs({ requests: { parts } }: NamedStatistics): HistogramData | undefined {
+  return parts && { counts: parts.firstTimes.counts, sum: parts.firstTimes.sum * 1000 };
 }
 
 function toMicros(ms: number): number {

@@ -90,6 +90,8 @@ describe("without flags", () => {
       requestLogMaxSize: 128 * 1024 * 1024,
       requestLogRate: 1,
       requestTimeoutMs: 0,
+      firstPartTimeoutMs: 0,
+      partTimeoutMs: 0,
       sendTimeoutMs: 60_000,
       minClientRate: 1024,
       maxRss: 0,

@@ -28,6 +28,7 @@ export interface ReceivedSpan {
   readonly endMs: number;
   readonly attributes: Readonly<Record<string, string | number>>;
   readonly resource: Readonly<Record<string, string | number>>;
+  readonly events: readonly { readonly name: string; readonly atMs: number }[];
   readonly links: readonly { readonly traceId: string; readonly id: string }[];
   readonly status: string;
 }
@@ -110,6 +111,7 @@ interface EncodedSpan {
   readonly start_time_unix_nano: string;
   readonly end_time_unix_nano: string;
   readonly attributes: readonly Attribute[];
+  readonly events: readonly { readonly name: string; readonly time_unix_nano: string }[];
   readonly links: readonly { readonly trace_id: Buffer; readonly span_id: Buffer }[];
   readonly status: { readonly code: string } | null;
 }
@@ -128,6 +130,7 @@ function read({ resource_spans }: Message): ReceivedSpan[] {
         endMs: Number(span.end_time_unix_nano) / 1e6,
         attributes: readAttributes(span.attributes),
         resource: readAttributes(resource.attributes),
+        events: span.events.map(({ name, time_unix_nano: at }) => ({ name, atMs: Number(at) / 1e6 })),
         links: span.links.map((link) => ({ traceId: link.trace_id.toString("hex"), id: link.span_id.toString("hex") })),
         status: span.status?.code.replace("STATUS_CODE_", "").toLowerCase() ?? "unset",
       })),

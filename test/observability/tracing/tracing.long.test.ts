@@ -1,6 +1,7 @@
 import { join } from "node:path";
 import { credentials, Metadata } from "@grpc/grpc-js";
 import { describe, expect, onTestFinished, test, vi } from "vitest";
+import type { Hooks } from "../../../src/hooks/hooks.ts";
 import type { ServerOptions } from "../../../src/server/server-options.ts";
 import { createEventLog } from "../../helpers/event-log.ts";
 import { startServer } from "../../helpers/start-server.ts";
@@ -66,6 +67,24 @@ function infer(address: string, headers: Record<string, string>, x = 1) {
     (client.ModelInfer as (...args: unknown[]) => void)(message, Metadata.fromHttp2Headers(headers), resolve);
   });
 }
+
+test("a span of an answer in parts tells when the first and the last part came, and how many there were", async () => {
+  const collector = await startCollector();
+  const hooks: Hooks = {
+    async *process() {
+      for (let number = 0; number < 3; number++) yield { number };
+    },
+  };
+  const { server } = await start({ hooks });
+  const send = (path: string) =>
+    fetch(`${server.httpUrl}/v2/models/default/${path}`, { method: "POST", body: '{"x":1}' });
+  await (await send("generate_stream")).text();
+  const [root] = await collector.find("POST /v2/models/:name/generate_stream");
+  expect(root?.attributes["kserving.parts"]).toBe(3);
+  expect(root?.events.map(({ name }) => name)).toEqual(["first part", "last part"]);
+  const times = [root!.startMs, ...root!.events.map(({ atMs }) => atMs), root!.endMs];
+  expect(times.toSorted((a, b) => a - b)).toEqual(times);
+});
 
 describe("a request whose client has a trace", () => {
   test("over HTTP is a part of it, with all that it does in hook and model threads and in another server", async () => {

@@ -21,7 +21,7 @@ const bytes = (size: number) => (size >= 2 ** 20 ? `${size / 2 ** 20} MB` : `${M
 const seconds = (ms: number) => `${ms / 1000} s`;
 const orNone = (count: number) => (count === 0 ? "none" : String(count));
 const { maxMessageBytes, maxQueueBytes, maxQueue, clientRate, clientMaxInFlight, maxConnections } = SETTINGS;
-const { sendTimeoutMs, minClientRate, requestTimeoutMs } = SETTINGS;
+const { sendTimeoutMs, minClientRate, requestTimeoutMs, firstPartTimeoutMs, partTimeoutMs } = SETTINGS;
 
 const { batching, maxRequestRows } = parseHostOptions({ max_batch_size: "1" });
 
@@ -170,6 +170,13 @@ const ROWS: readonly (readonly [limit: string, value: string, file: string, titl
     "a body that comes too slowly",
   ],
   ["time of a request", orNone(requestTimeoutMs.default), "serving/local-service", "longer than the request timeout"],
+  [
+    "time until the first part of an answer in parts",
+    orNone(firstPartTimeoutMs.default),
+    "server/part-limits",
+    "where that is the first one",
+  ],
+  ["time between parts of an answer", orNone(partTimeoutMs.default), "server/part-limits", "an error after its parts"],
   [
     "idle time of an HTTP connection",
     seconds(TRANSPORT_LIMITS.keepAliveMs),

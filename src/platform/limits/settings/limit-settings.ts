@@ -142,6 +142,30 @@ export const LIMIT_SETTINGS = {
     details: "A client may set an earlier deadline.",
     commands: SERVE,
   },
+  /**
+   * Time after which an answer in parts fails with `deadline_exceeded` that has no part yet; 0 = never. Default 0.
+   */
+  firstPartTimeoutMs: {
+    slice: "limits",
+    type: "seconds",
+    placeholder: "SECONDS",
+    default: 0,
+    help: "maximum time until the first part of an answer in parts; 0 disables",
+    commands: SERVE,
+  },
+  /**
+   * Time after which an answer in parts fails with `deadline_exceeded` if its client can take another part and none
+   * comes; 0 = never. Default 0.
+   */
+  partTimeoutMs: {
+    slice: "limits",
+    type: "seconds",
+    placeholder: "SECONDS",
+    default: 0,
+    help: "maximum time between two parts of an answer in parts; 0 disables",
+    details: "Time that a client takes to read a part does not count; the time of the whole is `--request-timeout`.",
+    commands: SERVE,
+  },
   /** Milliseconds that a client may take nothing of an answer before it is cut; 0 = no limit. Default 60 s. */
   sendTimeoutMs: {
     slice: "limits",

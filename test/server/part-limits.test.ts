@@ -1,0 +1,146 @@
+import { connect as connectHttp2 } from "node:http2";
+import { setTimeout as wait } from "node:timers/promises";
+import { Metadata } from "@grpc/grpc-js";
+import { describe, expect, it, onTestFinished } from "vitest";
+import { frameBytes } from "../../src/grpc/framed-message.ts";
+import type { Hooks } from "../../src/hooks/hooks.ts";
+import { createServer } from "../../src/server/server.ts";
+import type { ServerOptions } from "../../src/server/server-options.ts";
+import type { Plain } from "../grpc/oracle.ts";
+import { streamKserve } from "../helpers/kserve-grpc.ts";
+import { startServer } from "../helpers/start-server.ts";
+import { tempFolder } from "../helpers/temp-folder.ts";
+import { kserveOracle } from "../protocols/kserve/kserve-oracle.ts";
+import { postForParts } from "../proxy/read-parts.ts";
+
+/** Gives `x` parts, and is then silent until its request ends. */
+const SILENT = `
+export const inputs = [{ name: "x", dtype: "int32", shape: [1] }];
+export async function* process({ x }, ctx) {
+  for (let number = 0; number < x.data[0]; number++) yield { number };
+  await new Promise((resolve) => ctx.signal.addEventListener("abort", resolve));
+}`;
+const LARGE = `
+export const inputs = [{ name: "x", dtype: "int32", shape: [1] }];
+export async function* process() {
+  for (;;) yield { number: new Int32Array(16_384) };
+}`;
+
+const request = (x: number): Plain => ({
+  model_name: "m",
+  inputs: [{ name: "x", datatype: "INT32", shape: [1] }],
+  raw_input_contents: [Buffer.from(Int32Array.of(x).buffer)],
+});
+const LINES = { accept: "application/x-ndjson" };
+
+async function start(options: ServerOptions, text = SILENT) {
+  const hooks = `${tempFolder({ "hooks.ts": text })}/hooks.ts`;
+  const server = await startServer({ models: { m: { driver: "null", hooks } }, ...options });
+  const generate = (x: number) => postForParts(`${server.httpUrl}/v2/models/m/generate_stream`, { x });
+  const predict = (x: number) => postForParts(`${server.httpUrl}/v1/models/m:predict`, { inputs: [x] }, LINES);
+  return { server, generate, predict };
+}
+
+describe("an answer in parts whose next part does not come", () => {
+  it("fails in the form of each protocol where that is the first one", async () => {
+    const { server, generate, predict } = await start({ firstPartTimeoutMs: 100 });
+    const error = "The first part of the answer did not come within 100 ms (--first-part-timeout).";
+    const event = await generate(0);
+    expect([event.answer.statusCode, (await event.rest("}")).join("")]).toEqual([504, expect.stringContaining(error)]);
+    const line = await predict(0);
+    expect([line.answer.statusCode, (await line.rest("}")).join("")]).toEqual([504, expect.stringContaining(error)]);
+    const [message] = await streamKserve(server.grpcAddress, [request(0)], new Metadata());
+    expect(message).toMatchObject({ error_message: error });
+    await expect.poll(() => server.inFlight()).toEqual([]);
+  });
+
+  it("ends with an error after its parts in the form of each protocol", async () => {
+    const { server, generate, predict } = await start({ partTimeoutMs: 100 });
+    const error = "Part 3 of the answer did not come within 100 ms (--part-timeout).";
+    const events = await (await generate(2)).rest();
+    expect([events.length, events[2]]).toEqual([3, `data: {"error":"${error}"}`]);
+    const lines = await (await predict(2)).rest("\n");
+    expect([lines.length, JSON.parse(lines[2] ?? "")]).toEqual([3, { error }]);
+    const messages = await streamKserve(server.grpcAddress, [request(2)], new Metadata());
+    expect(messages.map(({ error_message: text }) => text)).toEqual(["", "", error]);
+    await expect.poll(() => server.inFlight()).toEqual([]);
+  });
+
+  it("has all the time for its first part where the others alone are limited", async () => {
+    const { generate } = await start({ partTimeoutMs: 50 });
+    const silent = await Promise.race([generate(0), wait(300, "nothing came")]);
+    expect(silent).toBe("nothing came");
+  });
+});
+
+it("the time that a client takes to read does not count as time between parts", async () => {
+  const hooks: Hooks = {
+    async *process() {
+      for (let number = 0; number < 3; number++) yield { number };
+    },
+  };
+  const options = { firstPartTimeoutMs: 1000, partTimeoutMs: 1000 };
+  const server = await createServer({ listen: false, models: { m: { driver: "null", hooks } }, ...options });
+  onTestFinished(() => server.close());
+  const numbers: unknown[] = [];
+  for await (const { number } of server.stream("m", {})) {
+    numbers.push(number?.data[0]);
+    if (numbers.length === 2) await wait(1500);
+  }
+  expect(numbers).toEqual([0, 1, 2]);
+});
+
+it("an answer in parts keeps its place among the requests until it is over", async () => {
+  const { server, generate } = await start({ maxQueue: 1 });
+  const stream = await generate(1);
+  await stream.next();
+  expect(server.inFlight()).toHaveLength(1);
+  const refused = await generate(1);
+  expect([refused.answer.statusCode, (await refused.rest("}")).join("")]).toEqual([
+    503,
+    expect.stringContaining("1 requests are under way already (--max-queue)"),
+  ]);
+  const counted = async () => (await server.service.statistics())[0]?.requests.parts;
+  expect(await counted()).toMatchObject({ open: 1, ended: { error: 0 } });
+  stream.leave();
+  await expect.poll(() => server.inFlight()).toEqual([]);
+  const next = await generate(1);
+  expect(next.answer.statusCode).toBe(200);
+});
+
+describe("parts that a client does not read", () => {
+  const heldBytes = async (url: string) => {
+    const text = await (await fetch(`${url}/metrics`)).text();
+    return Number(/^kserving_held_bytes (.*)$/m.exec(text)?.[1]);
+  };
+
+  it("count as memory of requests over HTTP, and no longer once it has left", async () => {
+    const { server, generate } = await start({}, LARGE);
+    const before = await heldBytes(server.httpUrl);
+    const reader = await generate(1);
+    reader.answer.pause();
+    await expect.poll(() => heldBytes(server.httpUrl), { timeout: 10_000 }).toBeGreaterThan(before + 500_000);
+    reader.leave();
+    await expect.poll(() => heldBytes(server.httpUrl), { timeout: 10_000 }).toBe(before);
+  });
+
+  it("count as memory of requests over gRPC, and no longer once it has left", async () => {
+    const { server } = await start({}, LARGE);
+    const before = await heldBytes(server.httpUrl);
+    const session = connectHttp2(`http://${server.grpcAddress}`);
+    onTestFinished(() => session.destroy());
+    session.on("error", () => {});
+    const path = "/inference.GRPCInferenceService/ModelStreamInfer";
+    const idle = session.request({
+      ":method": "POST",
+      ":path": path,
+      "content-type": "application/grpc",
+      te: "trailers",
+    });
+    idle.on("error", () => {});
+    for (const frame of frameBytes(kserveOracle.encodeRequest(request(1)))) idle.write(frame);
+    await expect.poll(() => heldBytes(server.httpUrl), { timeout: 10_000 }).toBeGreaterThan(before + 500_000);
+    session.destroy();
+    await expect.poll(() => heldBytes(server.httpUrl), { timeout: 10_000 }).toBe(before);
+  });
+});
