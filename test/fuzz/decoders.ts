@@ -165,6 +165,14 @@ function tensorflowDecoders(): Decoder[] {
           { kind: "predict_log", request: encodePredictRequest(request, "typed"), response: Buffer.from("a") },
           { spec: NO_MODEL_SPEC, rate: 0.5, timeMs: 1.5e12 },
         ),
+        encodePredictionLog(
+          {
+            kind: "predict_streamed_log",
+            request: Buffer.from("a"),
+            parts: [{ response: Buffer.from("b"), afterMs: 1.5 }],
+          },
+          { spec: NO_MODEL_SPEC, rate: 1 },
+        ),
       ],
       decode: readPredictionLogMessage,
     },

@@ -153,6 +153,8 @@ export interface MessageClient {
   connect(): Promise<void>;
   /** Sends a message to a method and resolves with the answer's; rejects with the server's error. */
   call(path: string, message: Uint8Array, timeoutMs: number): Promise<Uint8Array>;
+  /** Sends a message over a stream of its own, and yields those of the answer; throws the server's error. */
+  stream(path: string, message: Uint8Array, timeoutMs: number): AsyncIterable<Uint8Array>;
   close(): void;
 }
 
@@ -169,6 +171,24 @@ export function createMessageClient(address: string, authorization?: string): Me
     call: async (path, message, timeoutMs) => {
       const call = { metadata, limits: { deadline: Date.now() + timeoutMs }, signal };
       return (await callUnary(client, path, { message: toBuffer(message), call })).message;
+    },
+    async *stream(path, message, timeoutMs) {
+      const deadline = { deadline: Date.now() + timeoutMs };
+      const call = client.makeBidiStreamRequest(path, asIs, asIs, toMetadata(metadata), deadline);
+      let hasHeaders = false;
+      call.once("metadata", () => {
+        hasHeaders = true;
+      });
+      // One that comes once nobody reads any more.
+      call.on("error", () => {});
+      call.end(toBuffer(message));
+      try {
+        yield* call;
+      } catch (reason) {
+        throw fromServiceError(reason as ServiceError, hasHeaders);
+      } finally {
+        call.cancel();
+      }
     },
     close: () => client.close(),
   };

@@ -30,7 +30,7 @@ const TOO_SLOW: Loss = [
 const MAX_COPY_BYTES = 32 * 1024 * 1024;
 const TOO_LARGE: Loss = [
   "out_of_range",
-  `its inputs or its outputs have more than ${sizeText(MAX_COPY_BYTES)}, whose copy would delay it.`,
+  `its inputs, its outputs or their parts together have more than ${sizeText(MAX_COPY_BYTES)}, whose copy would delay it.`,
 ];
 
 /** A request that waits to be written, and the memory that it holds. */
@@ -38,6 +38,14 @@ interface Waiting {
   readonly logged: LoggedRequest;
   readonly bytes: number;
   readonly shares: readonly MemoryShare[];
+}
+
+/** Choices for the memory of a record. */
+interface RoomOptions {
+  /** Memory that it has, to be made larger; default: it has none. */
+  readonly share?: MemoryShare | undefined;
+  /** True if its answer may take long: it leaves half of the room to others. Default false. */
+  readonly lasts?: boolean;
 }
 
 /** Writes the records of one model in the order of their answers, asynchronously. */
@@ -67,23 +75,25 @@ export class LogWriter {
     return this.#counts;
   }
 
-  /** Memory for a part of a record; undefined, with a count of the loss, if there is no room for it. */
-  reserve(memory: MemoryBudget, bytes: number): MemoryShare | undefined {
-    const refusal = this.#refusal(memory, bytes);
-    if (refusal !== undefined) {
-      this.#lose(...refusal);
-      return undefined;
+  /**
+   * Memory for a record. Undefined, with a count of the loss, if there is no room for it: what a share that was given
+   * had is given back then.
+   */
+  reserve(
+    memory: MemoryBudget,
+    bytes: number,
+    { lasts, share = memory.open() }: RoomOptions = {},
+  ): MemoryShare | undefined {
+    const room = lasts === true ? MAX_WAITING_BYTES / 2 : MAX_WAITING_BYTES;
+    const isTooLarge = share.bytes + bytes > MAX_COPY_BYTES;
+    const refusal = this.#refusal(memory, bytes, { room, isTooLarge }) ?? grow(share, bytes);
+    if (refusal === undefined) {
+      this.#waitingBytes += bytes;
+      return share;
     }
-    const share = memory.open();
-    try {
-      share.grow(bytes);
-    } catch {
-      share.release();
-      this.#lose(...TOO_SLOW);
-      return undefined;
-    }
-    this.#waitingBytes += bytes;
-    return share;
+    this.#lose(...refusal);
+    this.release(share);
+    return undefined;
   }
 
   /** Gives memory back. */
@@ -92,10 +102,14 @@ export class LogWriter {
     share.release();
   }
 
-  #refusal(memory: MemoryBudget, bytes: number): Loss | undefined {
+  #refusal(
+    memory: MemoryBudget,
+    bytes: number,
+    { room, isTooLarge }: { readonly room: number; readonly isTooLarge: boolean },
+  ): Loss | undefined {
     if (this.#isPaused()) return ["unavailable", this.#failure];
-    if (bytes > MAX_COPY_BYTES) return TOO_LARGE;
-    return memory.isHalfFull || this.#waitingBytes + bytes > MAX_WAITING_BYTES ? TOO_SLOW : undefined;
+    if (isTooLarge) return TOO_LARGE;
+    return memory.isHalfFull || this.#waitingBytes + bytes > room ? TOO_SLOW : undefined;
   }
 
   /** Writes a request soon; its memory was reserved. */
@@ -183,6 +197,15 @@ export class LogWriter {
 
   #isPaused(): boolean {
     return performance.now() < this.#pausedUntil;
+  }
+}
+
+function grow(share: MemoryShare, bytes: number): Loss | undefined {
+  try {
+    share.grow(bytes);
+    return undefined;
+  } catch {
+    return TOO_SLOW;
   }
 }
 

@@ -25,6 +25,15 @@ interface LoggedPredict {
   readonly outputFilter: readonly string[];
   readonly inputs: LoggedPayload;
   readonly outputs?: LoggedPayload;
+  /** Those of an answer in parts, in place of outputs. */
+  readonly parts?: readonly LoggedPart[];
+}
+
+/** A part of an answer. */
+export interface LoggedPart {
+  readonly outputs: LoggedPayload;
+  /** Milliseconds from the arrival of the request. */
+  readonly afterMs: number;
 }
 
 /** A payload, and the dtypes for tensors from JSON. */
@@ -55,12 +64,17 @@ async function toRecord({ metadata, content }: LoggedRequest): Promise<Uint8Arra
 /** {@link toRecord} for a codec thread. */
 export const toRecordJob = defineJob(import.meta.url, "toRecordJob", toRecord);
 
-async function toPredictLog({ spec, outputFilter, ...values }: LoggedPredict, answered: ModelSpec) {
-  const inputs = await toTensors(values.inputs);
-  const outputs = values.outputs && (await toTensors(values.outputs));
+async function toPredictLog(
+  { spec, outputFilter, outputs, parts, ...given }: LoggedPredict,
+  answered: ModelSpec,
+): Promise<PredictionLog> {
+  const inputs = await toTensors(given.inputs);
   const request = encodePredictRequest({ spec, inputs, outputFilter }, "content");
-  const response = outputs && encodePredictResponse({ spec: answered, outputs }, "content");
-  return { kind: "predict_log", request, response } as const;
+  const toResponse = async (payload: LoggedPayload) =>
+    encodePredictResponse({ spec: answered, outputs: await toTensors(payload) }, "content");
+  if (parts === undefined) return { kind: "predict_log", request, response: outputs && (await toResponse(outputs)) };
+  const written = parts.map(async (part) => ({ response: await toResponse(part.outputs), afterMs: part.afterMs }));
+  return { kind: "predict_streamed_log", request, parts: await Promise.all(written) };
 }
 
 function toTensors({ payload, wanted }: LoggedPayload): Tensors | Promise<Tensors> {

@@ -2,7 +2,7 @@ import { copyPayload, payloadBytes } from "../../pipeline/payload.ts";
 import { settlesWithin } from "../../platform/async/promises.ts";
 import type { MemoryShare } from "../../platform/limits/memory/memory-share.ts";
 import type { LogMetadata } from "../../protocols/tensorflow-serving/log-metadata.ts";
-import type { InferRequest, InferResponse, Lease } from "../../serving/inference-service.ts";
+import type { InferRequest, InferResponse, Lease, PartSink } from "../../serving/inference-service.ts";
 import type { RecordedCount } from "../../serving/recorded-count.ts";
 import type { RecordedKind, RecordedMessage, Recording, RequestLogOptions } from "../../serving/request-log.ts";
 import type { RecordedCall, RequestRecorder } from "../../serving/request-recorder.ts";
@@ -10,7 +10,7 @@ import type { ServableDescription } from "../../serving/servable-description.ts"
 import type { Logger } from "../logger.ts";
 import { type FileLimits, LogFiles, writeProblem } from "./log-files.ts";
 import { LogWriter } from "./log-writer.ts";
-import { type LoggedRequest, loggedPredict, toLogged } from "./logged-request.ts";
+import { type LoggedPart, type LoggedRequest, loggedPredict, toLogged } from "./logged-request.ts";
 
 /** Milliseconds that the last records have to be written when the server ends. */
 const FLUSH_MS = 5000;
@@ -115,21 +115,22 @@ class RecordedLease implements Lease {
   }
 
   async infer(request: InferRequest): Promise<InferResponse> {
-    const { call, raw, parts } = request;
-    // A record has one answer, and a stream may last: its inputs would keep the room that others need.
-    const isStream = parts !== undefined && this.description.decoupled === true;
-    const isLeftOut = this.#hasOwnForm || call.limits?.warmUp !== undefined || raw !== undefined || isStream;
-    const share = isLeftOut ? undefined : this.#reserve(RECORD_BYTES + payloadBytes(request.inputs));
+    const { call, raw } = request;
+    const isLeftOut = this.#hasOwnForm || call.limits?.warmUp !== undefined || raw !== undefined;
+    const lasts = request.parts !== undefined && this.description.decoupled === true;
+    const share = isLeftOut ? undefined : this.#reserve(RECORD_BYTES + payloadBytes(request.inputs), lasts);
     if (share === undefined) return this.#lease.infer(request);
     const timeMs = now();
     // Before it runs, which takes its inputs away.
     const inputs = copyPayload(request.inputs);
-    const answer = await this.#lease.infer(request).catch((reason) => {
-      this.#options.writer.release(share);
+    const parts = request.parts && new RecordedParts(request.parts, share, { ...this.#options, request, timeMs });
+    const answer = await this.#lease.infer(parts === undefined ? request : { ...request, parts }).catch((reason) => {
+      release(this.#options.writer, parts === undefined ? share : parts.share);
       throw reason;
     });
-    if (answer.parts === undefined) this.#record({ request: { ...request, inputs }, answer, timeMs }, share);
-    else this.#options.writer.release(share);
+    const answered = { request: { ...request, inputs }, answer, timeMs };
+    if (parts === undefined || answer.parts === undefined) this.#record(answered, share);
+    else if (parts.share !== undefined) this.#recordParts(answered, parts.share, parts.parts);
     return answer;
   }
 
@@ -154,7 +155,7 @@ class RecordedLease implements Lease {
 
   release(): void {
     this.#lease.release();
-    if (this.#unanswered !== undefined) this.#options.writer.release(this.#unanswered);
+    release(this.#options.writer, this.#unanswered);
     this.#unanswered = undefined;
   }
 
@@ -169,6 +170,12 @@ class RecordedLease implements Lease {
     this.#add(finish, share, payloadBytes(answer.outputs));
   }
 
+  #recordParts({ request, answer, timeMs }: Answered, share: MemoryShare, parts: readonly LoggedPart[]): void {
+    const { ref, writer } = this.#options;
+    const content = { ...loggedPredict(ref, this.description.model, request), parts };
+    writer.add({ metadata: this.#metadata(answer, timeMs), content }, [share]);
+  }
+
   /** With the memory of the answer, if there is room for it. */
   #add(finish: () => LoggedRequest, share: MemoryShare, answerBytes: number): void {
     const { writer } = this.#options;
@@ -177,8 +184,8 @@ class RecordedLease implements Lease {
     else writer.add(finish(), [share, answerShare]);
   }
 
-  #reserve(bytes: number): MemoryShare | undefined {
-    return this.#options.writer.reserve(this.#options.memory, bytes);
+  #reserve(bytes: number, lasts = false): MemoryShare | undefined {
+    return this.#options.writer.reserve(this.#options.memory, bytes, { lasts });
   }
 
   #metadata(
@@ -187,6 +194,48 @@ class RecordedLease implements Lease {
   ): LogMetadata {
     return { spec: { model, version, signature, ...INT64 }, rate: this.#options.rate, timeMs };
   }
+}
+
+/** The request of an answer in parts, which arrived at a time in milliseconds since 1970. */
+interface RecordedPartsOptions extends RecordedLeaseOptions {
+  readonly request: InferRequest;
+  readonly timeMs: number;
+}
+
+/** Copies the parts of an answer on their way. */
+class RecordedParts implements PartSink {
+  readonly parts: LoggedPart[] = [];
+  /** Memory of the record; undefined = there was no room for a part, and the request is not recorded. */
+  share: MemoryShare | undefined;
+  readonly #sink: PartSink;
+  readonly #options: RecordedPartsOptions;
+
+  /** `share`: that of the request. */
+  constructor(sink: PartSink, share: MemoryShare, options: RecordedPartsOptions) {
+    this.share = share;
+    this.#sink = sink;
+    this.#options = options;
+  }
+
+  write(part: InferResponse): Promise<void> {
+    if (this.share !== undefined) this.#keep(this.share, part);
+    return this.#sink.write(part);
+  }
+
+  #keep(share: MemoryShare, { outputs }: InferResponse): void {
+    const { writer, memory, request, timeMs } = this.#options;
+    this.share = writer.reserve(memory, RECORD_BYTES + payloadBytes(outputs), { share, lasts: true });
+    if (this.share === undefined) this.parts.length = 0;
+    else
+      this.parts.push({
+        outputs: toLogged(copyPayload(outputs), request.signature.spec?.outputs),
+        afterMs: now() - timeMs,
+      });
+  }
+}
+
+function release(writer: LogWriter, share: MemoryShare | undefined): void {
+  if (share !== undefined) writer.release(share);
 }
 
 interface Answered {

@@ -1,10 +1,11 @@
+import { varintsField } from "../../tensor/codecs/protobuf/packed-fields.ts";
 import { bytesTag, WIRE, WireReader } from "../../tensor/codecs/protobuf/wire-reader.ts";
 import { bytesField, encodeMessage, messageField } from "../../tensor/codecs/protobuf/wire-writer.ts";
 import { type LogMetadata, logMetadataParts, readLogMetadata } from "./log-metadata.ts";
 
 /**
  * Logs of tensorflow.serving.PredictionLog by name: field number. Each has its request
- * as field 1, its response as field 2.
+ * as field 1, its response as field 2, and that of an answer in parts all parts there.
  */
 export const LOGS = {
   classify_log: 2,
@@ -15,7 +16,8 @@ export const LOGS = {
   predict_streamed_log: 7,
 } as const;
 const METADATA = 1;
-const LOG = { request: 1, response: 2 } as const;
+/** The last one is ours: the original knows no times of parts, and passes over it. */
+const LOG = { request: 1, response: 2, partMicros: 10001 } as const;
 
 /** Kind of a log: the name of its field. */
 export type LogKind = keyof typeof LOGS;
@@ -30,15 +32,29 @@ export interface PredictionLog {
   readonly request: Uint8Array;
   /** Undefined if none was recorded. */
   readonly response?: Uint8Array | undefined;
+  /** Of a `predict_streamed_log`, in place of a response. */
+  readonly parts?: readonly RecordedPart[] | undefined;
+}
+
+/** A part of a recorded answer. */
+interface RecordedPart {
+  readonly response: Uint8Array;
+  /** Milliseconds from the arrival of the request, with decimals; 0 = they are unknown. */
+  readonly afterMs: number;
 }
 
 /** Writes a PredictionLog. */
-export function encodePredictionLog({ kind, request, response }: PredictionLog, metadata: LogMetadata): Buffer {
+export function encodePredictionLog(
+  { kind, request, response, parts = [] }: PredictionLog,
+  metadata: LogMetadata,
+): Buffer {
   return encodeMessage([
     messageField(METADATA, logMetadataParts(metadata)),
     messageField(LOGS[kind], [
       bytesField(LOG.request, request),
       ...(response === undefined ? [] : [bytesField(LOG.response, response)]),
+      ...parts.map((part) => bytesField(LOG.response, part.response)),
+      ...(parts.length === 0 ? [] : [varintsField(LOG.partMicros, BigInt64Array.from(parts, toMicros))]),
     ]),
   ]);
 }
@@ -62,19 +78,29 @@ export function readPredictionLogMessage(bytes: Uint8Array): ReadPredictionLog |
     const kind = (tag & 7) === WIRE.bytes ? KINDS.get(tag >>> 3) : undefined;
     if (tag === bytesTag(METADATA)) timeMs = readLogMetadata(reader.nested("LogMetadata")).timeMs;
     else if (kind === undefined) reader.skip(tag);
-    else found = { kind, ...readLog(reader.nested(kind)) };
+    else found = { kind, ...readLog(reader.nested(kind), kind) };
   }
   return found && { ...found, timeMs };
 }
 
-function readLog(log: WireReader): Omit<PredictionLog, "kind"> {
+function readLog(log: WireReader, kind: LogKind): Omit<PredictionLog, "kind"> {
   let request: Uint8Array = new Uint8Array(0);
-  let response: Uint8Array | undefined;
+  const responses: Uint8Array[] = [];
+  const micros: number[] = [];
   while (log.hasMore()) {
     const tag = log.tag();
     if (tag === bytesTag(LOG.request)) request = log.bytes();
-    else if (tag === bytesTag(LOG.response)) response = log.bytes();
-    else log.skip(tag);
+    else if (tag === bytesTag(LOG.response)) responses.push(log.bytes());
+    else if (tag === bytesTag(LOG.partMicros)) {
+      const times = log.nested("times of parts");
+      while (times.hasMore()) micros.push(times.integer());
+    } else log.skip(tag);
   }
-  return { request, response };
+  if (kind !== "predict_streamed_log") return { request, response: responses.at(-1) };
+  const parts = responses.map((response, index) => ({ response, afterMs: (micros[index] ?? 0) / 1000 }));
+  return { request, parts };
+}
+
+function toMicros({ afterMs }: RecordedPart): bigint {
+  return BigInt(Math.round(afterMs * 1000));
 }

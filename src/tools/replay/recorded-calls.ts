@@ -1,3 +1,4 @@
+import { methodPath } from "../../client/grpc/infer-message.ts";
 import { failedPrecondition } from "../../errors.ts";
 import { PREDICT_PATH } from "../../protocols/tensorflow-serving/grpc-service.ts";
 import {
@@ -16,6 +17,8 @@ const PATHS: Readonly<Partial<Record<LogKind, string>>> = {
   regress_log: `${SERVICE}/Regress`,
   multi_inference_log: `${SERVICE}/MultiInference`,
   session_run_log: "/tensorflow.serving.SessionService/SessionRun",
+  // TensorFlow Serving has no method for them that can be called.
+  predict_streamed_log: methodPath("ModelStreamInfer"),
 };
 
 /** A recorded request with the method that it is for. */

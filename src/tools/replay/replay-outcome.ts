@@ -21,6 +21,22 @@ interface Failure {
   count: number;
 }
 
+/** Times of the parts of answers, in milliseconds. */
+class PartTimes {
+  /** Until the first part. */
+  readonly first: number[] = [];
+  /** Until each other one, from the part before it. */
+  readonly next: number[] = [];
+
+  /** Adds the parts of one answer, by the time from its request on. */
+  add(times: readonly number[]): void {
+    for (const [index, time] of times.entries()) {
+      if (index === 0) this.first.push(time);
+      else this.next.push(time - (times[index - 1] as number));
+    }
+  }
+}
+
 /** Counts the results of a replay. */
 export class ReplayOutcome {
   equal = 0;
@@ -32,6 +48,10 @@ export class ReplayOutcome {
   untimed = 0;
   /** Of the requests that did not fail, in milliseconds. */
   readonly latencies: number[] = [];
+  /** Answers in parts. */
+  streams = 0;
+  /** Times of their parts as they were recorded, and as they came. */
+  readonly partTimes = { recorded: new PartTimes(), came: new PartTimes() };
   /** By output. */
   readonly worst = new Map<string, WorstDifference>();
   readonly failures: Failure[] = [];
@@ -51,6 +71,13 @@ export class ReplayOutcome {
     else if (differences.length === 0) this.equal++;
     else this.different++;
     for (const difference of differences ?? []) this.#addDifference(difference, place);
+  }
+
+  /** Counts the times of an answer in parts, in milliseconds from the request on. */
+  addParts(recorded: readonly number[], came: readonly number[]): void {
+    this.streams++;
+    this.partTimes.recorded.add(recorded);
+    this.partTimes.came.add(came);
   }
 
   /** Counts a request that failed. */
@@ -79,7 +106,13 @@ export class ReplayOutcome {
 
 /** The results of a replay as lines: counts and latencies, differing outputs, failures, and skipped records. */
 export function toReplayTable(outcome: ReplayOutcome): string[] {
-  return [...countLines(outcome), ...differenceLines(outcome), ...failureLines(outcome), ...unsentLines(outcome)];
+  return [
+    ...countLines(outcome),
+    ...partLines(outcome),
+    ...differenceLines(outcome),
+    ...failureLines(outcome),
+    ...unsentLines(outcome),
+  ];
 }
 
 function countLines({ sent, equal, different, failed, unrecorded, latencies }: ReplayOutcome): string[] {
@@ -87,6 +120,14 @@ function countLines({ sent, equal, different, failed, unrecorded, latencies }: R
   const names = ["Requests", "Equal", "Different", "Failed", "Not compared", "p50 ms", "p90 ms", "p99 ms", "Max ms"];
   const counts = [sent, equal, different, failed, unrecorded].map(String);
   return toColumns([names, [...counts, ...[0.5, 0.9, 0.99, 1].map((share) => percentileText(sorted, share))]]);
+}
+
+function partLines({ streams, partTimes: { recorded, came } }: ReplayOutcome): string[] {
+  if (streams === 0) return [];
+  const middle = (times: readonly number[]) => percentileText(Float64Array.from(times).sort(), 0.5);
+  const names = ["Answers in parts", "Parts", "First part p50 ms", "recorded", "Next part p50 ms", "recorded"];
+  const times = [came.first, recorded.first, came.next, recorded.next].map(middle);
+  return ["", ...toColumns([names, [String(streams), String(came.first.length + came.next.length), ...times]])];
 }
 
 function percentileText(sorted: Float64Array, share: number): string {

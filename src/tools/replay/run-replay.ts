@@ -1,3 +1,4 @@
+import { decodeStreamResponse, encodeInferRequest } from "../../client/grpc/infer-message.ts";
 import type { MessageClient } from "../../client/remote/grpc-client.ts";
 import { publicText, ServingError } from "../../errors.ts";
 import {
@@ -10,7 +11,7 @@ import {
   RESPONSE,
   RESULTS,
 } from "../../protocols/tensorflow-serving/examples/result-fields.ts";
-import { decodePredictResponse } from "../../protocols/tensorflow-serving/grpc-codec.ts";
+import { decodePredictRequest, decodePredictResponse } from "../../protocols/tensorflow-serving/grpc-codec.ts";
 import { modelSpecParts, NO_MODEL_SPEC, readModelSpec } from "../../protocols/tensorflow-serving/model-spec.ts";
 import type { LogKind } from "../../protocols/tensorflow-serving/prediction-log-message.ts";
 import { bytesTag, tagOf, WIRE, WireReader } from "../../tensor/codecs/protobuf/wire-reader.ts";
@@ -61,6 +62,7 @@ type Sending = Pick<ReplayOptions, "model" | "tolerances" | "timeoutMs"> & { rea
 async function send(client: MessageClient, call: RecordedCall, { model, outcome, ...options }: Sending): Promise<void> {
   const { kind, path, request, place } = call;
   try {
+    if (call.parts !== undefined) return await sendForParts(client, call, { model, outcome, ...options });
     const message = model === undefined ? request : retarget(kind, request, model);
     const started = performance.now();
     const answer = await client.call(path, message, options.timeoutMs);
@@ -69,6 +71,50 @@ async function send(client: MessageClient, call: RecordedCall, { model, outcome,
   } catch (reason) {
     outcome.fail(place, `${ServingError.from(reason).code}: ${publicText(reason)}`);
   }
+}
+
+/** Over KServe's stream, and in the default signature: it names none. */
+async function sendForParts(
+  client: MessageClient,
+  { path, request, place, parts = [] }: RecordedCall,
+  { model, outcome, tolerances, timeoutMs }: Sending,
+): Promise<void> {
+  const { spec, inputs, outputFilter: outputs } = decodePredictRequest(request, MAX_BYTES);
+  const target = model === undefined ? { model: spec.model, version: String(spec.version ?? "") } : { model };
+  const started = performance.now();
+  const came: Tensors[] = [];
+  const times: number[] = [];
+  for await (const message of client.stream(path, encodeInferRequest({ ...target, inputs, outputs }), timeoutMs)) {
+    const { errorText, outputs: part } = decodeStreamResponse(message);
+    if (errorText !== "") throw new ServingError("unknown", `${errorText} (after ${came.length} parts)`);
+    came.push(part);
+    times.push(performance.now() - started);
+  }
+  const recorded = parts.map(({ response }) => answerTensors("predict_log", response));
+  outcome.answered(place, performance.now() - started, partDifferences(recorded, came, tolerances));
+  outcome.addParts(
+    parts.map(({ afterMs }) => afterMs).filter((ms) => ms > 0),
+    times,
+  );
+}
+
+/** The greatest difference of each output, with the number of its part, and that of the number of parts. */
+function partDifferences(
+  recorded: readonly Tensors[],
+  came: readonly Tensors[],
+  tolerances: Tolerances,
+): readonly Difference[] {
+  const worst = new Map<string, Difference>();
+  for (const [index, part] of recorded.entries()) {
+    for (const { output, distance, text } of compareTensors(part, came[index] ?? part, tolerances)) {
+      const known = worst.get(output);
+      if (known !== undefined && known.distance >= distance) continue;
+      worst.set(output, { output, distance, text: `part ${index + 1}: ${text}` });
+    }
+  }
+  if (recorded.length === came.length) return [...worst.values()];
+  const text = `${recorded.length} were recorded, ${came.length} came`;
+  return [{ output: "(parts)", distance: Number.POSITIVE_INFINITY, text }, ...worst.values()];
 }
 
 function differencesOf(

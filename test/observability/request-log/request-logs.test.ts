@@ -162,30 +162,75 @@ describe("requests of every wire", () => {
 });
 
 describe("an answer in parts", () => {
-  it("is not recorded, and keeps no room while it lasts", async () => {
+  const parted: Hooks = {
+    inputs: [{ name: "x", dtype: "int32", shape: [1] }],
+    async *process({ x }) {
+      const count = Number(x?.data[0]);
+      for (let number = 0; number < count; number++) yield { number: Int32Array.of(number) };
+      if (count > 2) throw new Error("as asked");
+    },
+  };
+
+  it("is recorded with all of its parts and their times, and one that fails is not", async () => {
+    const models = { counting: { driver: "null", hooks: parted } };
+    const { files } = await record({ models }, async ({ httpUrl }) => {
+      for (const x of [2, 3, 0]) await post(`${httpUrl}/v2/models/counting/generate_stream`, `{"x": ${x}}`);
+    });
+    const logs = await readLogs(...files);
+    const said = logs.map(({ kind, request, response, parts = [] }) => {
+      const numbers = parts.map((part) => decodePredictResponse(part.response, MAX_BYTES).outputs.number?.data[0]);
+      return [kind, decodePredictRequest(request, MAX_BYTES).inputs.x?.data[0], response, numbers];
+    });
+    expect(said).toEqual([
+      ["predict_streamed_log", 2, undefined, [0, 1]],
+      ["predict_streamed_log", 0, undefined, []],
+    ]);
+    const [first = 0, second = 0] = logs[0]?.parts?.map(({ afterMs }) => afterMs) ?? [];
+    expect([first > 0, second >= first]).toEqual([true, true]);
+  });
+
+  it("is recorded as any other where one answer is wanted", async () => {
+    const models = { counting: { driver: "null", hooks: parted } };
+    const { files } = await record({ models }, ({ httpUrl }) =>
+      post(`${httpUrl}/v2/models/counting/generate`, '{"x": 1}').then((status) => expect(status).toBe(200)),
+    );
+    expect((await readLogs(...files)).map(({ kind }) => kind)).toEqual(["predict_log"]);
+  });
+
+  it("leaves room for other records while it lasts, and is not recorded where it needs more than that", async () => {
     const folder = tempFolder();
-    const logs = new RequestLogs({ prefix: `${folder}/`, rate: 1, maxBytes: 1e6, files: 3 }, createSilentLogger());
-    const memory = new MemoryBudget(1e6);
-    const held: number[] = [];
-    const infer = async () => {
-      held.push(memory.heldBytes);
-      return { outputs: { kind: "tensors", tensors: {} }, parts: 0 } as Partial<InferResponse> as InferResponse;
-    };
-    const description = { model: "m", version: 1n, drivers: [], signatures: {}, decoupled: true };
-    const lease = { description, infer, release: () => {} } as Partial<Lease> as Lease;
-    const inputs = {
+    const logs = new RequestLogs({ prefix: `${folder}/`, rate: 1, maxBytes: 1e9, files: 3 }, createSilentLogger());
+    const memory = new MemoryBudget(1e9);
+    const outputs = {
       kind: "tensors",
-      tensors: createTensors([["x", createTensor("uint8", [1000], new Uint8Array(1000))]]),
+      tensors: createTensors([["y", createTensor("uint8", [20e6], new Uint8Array(20e6))]]),
     } as const;
+    const part = { model: "m", version: 1n, signature: "", metadata: {}, outputs } satisfies InferResponse;
+    const inputs = { kind: "tensors", tensors: createTensors() } as const;
     const call = { id: "1", metadata: {}, signal: new AbortController().signal };
     const request = { signature: { name: "", spec: undefined }, inputs, call };
-    const recorded = () => logs.recorded(lease, { ref: { model: "m" }, options: {}, memory });
-    await recorded().infer({ ...request, parts: { write: async () => {} } });
-    await recorded().infer(request);
-    expect(held).toEqual([0, expect.any(Number)]);
-    expect(held[1]).toBeGreaterThan(1000);
+    const description = { model: "m", version: 1n, drivers: [], signatures: {}, decoupled: true };
+    const leaseOf = (infer: Lease["infer"]) => ({ description, infer, release: () => {} }) as Partial<Lease> as Lease;
+    const recorded = (lease: Lease) => logs.recorded(lease, { ref: { model: "m" }, options: {}, memory });
+    const held: number[] = [];
+    const streaming = leaseOf(async ({ parts }) => {
+      for (let count = 0; count < 2; count++) {
+        await parts?.write(part);
+        held.push(memory.heldBytes);
+      }
+      await recorded(leaseOf(async () => part)).infer(request);
+      return { ...part, parts: 2 };
+    });
+    await recorded(streaming).infer({ ...request, parts: { write: async () => {} } });
+    expect([held[0] ?? 0, held[1]]).toEqual([expect.any(Number), 0]);
+    expect(held[0]).toBeGreaterThan(20e6);
     await logs.close();
-    expect(logFiles(folder)).toEqual([]);
+    const counts = logs.counts().map(({ outcome, count }) => [outcome, count]);
+    expect(counts).toEqual([
+      ["out_of_range", 1],
+      ["ok", 1],
+    ]);
+    expect(memory.heldBytes).toBe(0);
   });
 });
 

@@ -163,6 +163,65 @@ describe("kserving replay", () => {
   });
 });
 
+describe("answers in parts", () => {
+  /** Counts to `x`, in steps of `step`. */
+  const counting = (step: number, more = 0) => ({
+    driver: "null",
+    hooks: {
+      inputs: [{ name: "x", dtype: "int32", shape: [1] }],
+      async *process({ x }: { readonly x: { readonly data: Int32Array } }) {
+        for (let part = 0; part < (x.data[0] ?? 0) + more; part++)
+          yield { number: Int32Array.of(part * step), text: "a" };
+      },
+    },
+  });
+
+  async function recordedParts(): Promise<string> {
+    const folder = tempFolder();
+    const models = { count: counting(1) as never };
+    const server = await createServer({ models, http: {}, requestLog: { prefix: `${folder}/t` } });
+    for (const x of [3, 2, 0]) {
+      const body = JSON.stringify({ x });
+      await (await fetch(`${server.httpUrl}/v2/models/count/generate_stream`, { method: "POST", body })).text();
+    }
+    await server.close();
+    return logFiles(folder)[0] as string;
+  }
+
+  it("are compared part by part, with the times of their parts", async () => {
+    const file = await recordedParts();
+    const { code, counts, stdout } = await replay(file, [], { count: counting(1) });
+    expect({ code, counts }).toEqual({ code: 0, counts: [3, 3, 0, 0, 0] });
+    expect(stdout).toMatch(/^Answers in parts +Parts +First part p50 ms +recorded +Next part p50 ms +recorded$/m);
+    expect(stdout).toMatch(/^3 +5 +[\d.]+ +[\d.]+ +[\d.]+ +[\d.]+$/m);
+  });
+
+  it("differ where one of their parts does, or their number", async () => {
+    const file = await recordedParts();
+    const other = await replay(file, ["--model", "other"], { other: counting(2) });
+    expect(other).toMatchObject({ code: 1, counts: [3, 1, 2, 0, 0] });
+    expect(other.stdout).toMatch(/^number +2 +part 3: by 2 at \[0\]: 2 was recorded, 4 came +record 1 of /m);
+    const longer = await replay(file, [], { count: counting(1, 1) });
+    expect(longer).toMatchObject({ code: 1, counts: [3, 0, 3, 0, 0] });
+    expect(longer.stdout).toMatch(/^\(parts\) +3 +3 were recorded, 4 came +record 1 of /m);
+  });
+
+  it("that fail are told with the number of parts before", async () => {
+    const file = await recordedParts();
+    const models = { count: { driver: "null", hooks: `${tempFolder({ "hooks.mjs": FAILING })}/hooks.mjs` } };
+    const { code, counts, stdout } = await replay(file, [], models);
+    expect({ code, counts }).toEqual({ code: 1, counts: [3, 0, 0, 3, 0] });
+    expect(stdout).toContain("as asked");
+    expect(stdout).toContain("(after 1 parts)");
+  });
+});
+
+const FAILING = `
+export async function* process() {
+  yield { number: Int32Array.of(0) };
+  throw new Error("as asked");
+}`;
+
 function negated({ data }: { readonly data: Float32Array }): Float32Array {
   return data.map((value) => -value);
 }
