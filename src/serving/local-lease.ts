@@ -169,7 +169,7 @@ class PartWatch implements PartSink {
   #timer: NodeJS.Timeout | undefined;
   /** Number of parts that were sent. */
   #place = 0;
-  /** When the last of them was, on the clock of performance.now(). */
+  /** Time at which the last of them was, on the clock of performance.now(). */
   #since = performance.now();
   #state: "new" | "open" | "sending" | "over" = "new";
 

@@ -179,7 +179,7 @@ export function createMessageClient(address: string, authorization?: string): Me
       call.once("metadata", () => {
         hasHeaders = true;
       });
-      // One that comes once nobody reads any more.
+      // One that comes once its answers are not read any more.
       call.on("error", () => {});
       call.end(toBuffer(message));
       try {
