@@ -49,7 +49,12 @@ it("what finds no room is dropped, and told in one line", async () => {
   expect(events.map(({ msg, count }) => [count, msg])).toEqual([
     [1, expect.stringContaining("1 request was not recorded: more than 64 MB, or half of --max-queue-bytes, waits")],
     [32, expect.stringContaining("32 requests were not recorded: more than 64 MB")],
-    [1, expect.stringContaining("1 request was not recorded: its inputs, its outputs or their parts together have more than 32 MB")],
+    [
+      1,
+      expect.stringContaining(
+        "1 request was not recorded: its inputs, its outputs or their parts together have more than 32 MB",
+      ),
+    ],
   ]);
 });
 
