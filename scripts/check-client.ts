@@ -22,6 +22,7 @@ for (const address of process.argv.slice(2)) {
   const wrong = await models.half.predict({ z: [1] }).catch(({ code, serverText }) => [code, serverText.includes("z")]);
   const aborted = await models.half.predict({ x: [1] }, { signal: AbortSignal.abort() }).catch(({ code }) => code);
   const streamed = [];
+  for await (const { y } of models.half.stream({ x: [3] })) streamed.push(...y.data);
   if (address.startsWith("grpc"))
     for await (const { outputs } of models.half.stream([{ x: [1] }])) streamed.push(...outputs.y.data);
   models.$close();
@@ -33,7 +34,7 @@ console.log(JSON.stringify(seen));
 process.exit(0);
 `;
 const ANSWER = [[2.5, 3.25], ["invalid_argument", true], "cancelled"];
-const EXPECTED = [[...ANSWER, []], [...ANSWER, [2.5]], "unavailable"];
+const EXPECTED = [[...ANSWER, [3.5]], [...ANSWER, [3.5, 2.5]], "unavailable"];
 
 /** The program of a package that has one for each platform: in `folder`, under the scope of its maker. */
 function programOf(name: string, scope: string, path: string): string | undefined {
@@ -77,7 +78,7 @@ try {
     }
     const text = await outputOf(path, [...args, "program.mjs", `${server.httpUrl}`, `grpc://${server.grpcAddress}`]);
     assert.deepEqual(JSON.parse(text), EXPECTED, `${name} printed ${text}`);
-    console.log(`${name}: HTTP, gRPC, a stream, errors and an abort are as expected`);
+    console.log(`${name}: HTTP, gRPC, streams, errors and an abort are as expected`);
   }
 } finally {
   await server.close();

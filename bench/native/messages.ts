@@ -1,6 +1,6 @@
-import { decodeInferResponse, encodeInferRequest, methodPath } from "../../src/client/grpc/infer-message.ts";
 import { inferBody, JSON_BYTES } from "../../src/client/http/infer-body.ts";
 import { readAnswer } from "../../src/client/http/read-answer.ts";
+import { decodeInferResponse, encodeInferRequest, methodPath } from "../../src/client/remote/infer-message.ts";
 import type { Tensors } from "../../src/tensor/tensor.ts";
 import { grpcAnswer } from "../engine/messages.ts";
 import { withGrpcPrefix } from "../load/grpc-connection.ts";

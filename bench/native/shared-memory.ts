@@ -1,5 +1,5 @@
 import { rmSync, writeFileSync } from "node:fs";
-import { methodPath } from "../../src/client/grpc/infer-message.ts";
+import { methodPath } from "../../src/client/remote/infer-message.ts";
 import { encodeAs } from "../../src/tensor/codecs/protobuf/proto-messages.ts";
 import { createTensor, createTensors, toBytes } from "../../src/tensor/tensor.ts";
 import { type BenchRun, type Group, paired } from "../engine/bench-run.ts";

@@ -1,6 +1,6 @@
 import { Agent, request } from "node:http";
 import { Client, credentials, status as GRPC_STATUS, type ServiceError } from "@grpc/grpc-js";
-import { decodeInferResponse, encodeInferRequest, methodPath } from "../../src/client/grpc/infer-message.ts";
+import { decodeInferResponse, encodeInferRequest, methodPath } from "../../src/client/remote/infer-message.ts";
 import { decodePredictJson, encodePredictJson } from "../../src/protocols/kibernetika/grpc-codec.ts";
 import { PREDICT_JSON_PATH } from "../../src/protocols/kibernetika/grpc-service.ts";
 import { decodePredictResponse, encodePredictRequest } from "../../src/protocols/tensorflow-serving/grpc-codec.ts";

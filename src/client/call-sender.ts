@@ -72,13 +72,21 @@ export class CallSender {
 }
 
 /** The error of a call whose signal has aborted: `cancelled` with the signal's reason, or `deadline_exceeded`. */
-export function abortError(signal: AbortSignal): CallError {
-  const { code } = ServingError.from(signal.reason);
-  const isLate = code === "deadline_exceeded";
-  const message = isLate
-    ? "The call's time was up before the answer came. Give it a longer timeoutMs."
-    : "The call was given up by its signal.";
-  return new CallError(isLate ? "deadline_exceeded" : "cancelled", message, { cause: signal.reason });
+export function abortError({ reason: cause }: AbortSignal): CallError {
+  if (ServingError.from(cause).code === "deadline_exceeded") return lateError(cause);
+  return new CallError("cancelled", "The call was given up by its signal.", { cause });
+}
+
+/** The error of an answer that ended early: why the call was given up, or else the reason that came. */
+export function endError({ signal, deadline = Number.POSITIVE_INFINITY }: TransportCall, reason: unknown): unknown {
+  if (signal.aborted) return abortError(signal);
+  // The server may tell it first.
+  return Date.now() >= deadline ? lateError(reason) : reason;
+}
+
+function lateError(cause: unknown): CallError {
+  const message = "The call's time was up before the answer came. Give it a longer timeoutMs.";
+  return new CallError("deadline_exceeded", message, { cause });
 }
 
 /** Ends early if the signal aborts; the next attempt then rejects. */

@@ -3,7 +3,7 @@ import { datatypeNamed } from "../protocols/kserve/datatype.ts";
 import type { TensorSpec } from "../tensor/signature/signature.ts";
 import { toInputTensors } from "../tensor/signature/to-input-tensors.ts";
 import { isTensor, type Tensors } from "../tensor/tensor.ts";
-import type { CallChoices, CallSender } from "./call-sender.ts";
+import { type CallChoices, type CallSender, endError } from "./call-sender.ts";
 import { readFiles, type ValuesOrFiles } from "./read-files.ts";
 import type { StreamResult } from "./stream-results.ts";
 import { streamResults } from "./stream-results.ts";
@@ -57,16 +57,9 @@ export class ModelClient<M extends TypedModel = AnyModel> {
     options: PredictOptions = {},
   ): Promise<Omit<ModelAnswer, "outputs"> & { readonly outputs: M["outputs"] }> {
     const call = this.#sender.open(options);
-    return this.#sender.send(call, async () => {
-      const request = await this.#toRequest(inputs as ValuesOrFiles, options, call);
-      try {
-        return (await this.#transport.infer(request, call)) as never;
-      } catch (reason) {
-        // The model may have been replaced by one with other inputs.
-        if (CODES_OF_CHANGES.has(ServingError.from(reason).code)) this.#specs = undefined;
-        throw reason;
-      }
-    });
+    return this.#send(inputs as ValuesOrFiles, { options, call }, (request) =>
+      this.#transport.infer(request, call),
+    ) as never;
   }
 
   /**
@@ -74,13 +67,50 @@ export class ModelClient<M extends TypedModel = AnyModel> {
    * its request. A request that fails has an `error`, and the stream goes on. Nothing is sent again. Throws if the
    * server ends the stream before each request has a result, or answers what was not asked.
    */
-  async *stream(
+  stream(
     requests: AsyncIterable<M["inputs"]> | Iterable<M["inputs"]>,
-    options: Omit<PredictOptions, "id"> = {},
+    options?: Omit<PredictOptions, "id">,
+  ): AsyncGenerator<StreamResult<M["outputs"]>, void, undefined>;
+  /**
+   * Runs the model once, and gives the parts of its answer as the server sends them; the answer of a model that answers
+   * once is the only part. Leaving the loop cancels the call. The time limit is that of the whole answer. Throws as
+   * {@link predict} rejects, also after parts; the call is sent again before the first part alone.
+   */
+  stream(inputs: M["inputs"], options?: PredictOptions): AsyncGenerator<M["outputs"], void, undefined>;
+  stream(
+    given: M["inputs"] | AsyncIterable<M["inputs"]> | Iterable<M["inputs"]>,
+    options: PredictOptions = {},
+  ): AsyncGenerator<StreamResult<M["outputs"]> | M["outputs"], void, undefined> {
+    return isIterable(given) ? this.#results(given, options) : this.#parts(given as ValuesOrFiles, options);
+  }
+
+  async *#parts(values: ValuesOrFiles, options: PredictOptions): AsyncGenerator<M["outputs"], void, undefined> {
+    const call = this.#sender.open(options);
+    const { parts, first } = await this.#send(values, { options, call }, async (request) => {
+      const parts = this.#transport.parts(request, call) as AsyncGenerator<M["outputs"], void, undefined>;
+      return { parts, first: await parts.next() };
+    });
+    try {
+      for (let part = first; part.done !== true; part = await parts.next()) {
+        yield part.value;
+        call.signal.throwIfAborted();
+      }
+    } catch (reason) {
+      throw endError(call, reason);
+    } finally {
+      await parts.return();
+    }
+  }
+
+  async *#results(
+    requests: AsyncIterable<M["inputs"]> | Iterable<M["inputs"]>,
+    options: Omit<PredictOptions, "id">,
   ): AsyncGenerator<StreamResult<M["outputs"]>, void, undefined> {
     const { stream } = this.#transport;
     if (stream === undefined)
-      throw invalidArgument("Streams need gRPC; connect to grpc://HOST:PORT, from a program that is not a web page.");
+      throw invalidArgument(
+        "Streams of requests need gRPC; connect to grpc://HOST:PORT, from a program that is not a web page.",
+      );
     const call = this.#sender.open(options);
     const toRequest = (inputs: M["inputs"], id: string) =>
       this.#toRequest(inputs as ValuesOrFiles, { ...options, id }, call);
@@ -94,6 +124,12 @@ export class ModelClient<M extends TypedModel = AnyModel> {
     return this.#sender.send(call, () => this.#transport.describe(this.#name, call));
   }
 
+  /** True if the model answers in parts, as far as the server says: see {@link stream}. */
+  decoupled(choices: CallChoices = {}): Promise<boolean> {
+    const call = this.#sender.open(choices);
+    return this.#sender.send(call, () => this.#transport.isDecoupled(this.#name, call));
+  }
+
   /** True if the model can answer. */
   ready(choices: CallChoices = {}): Promise<boolean> {
     const call = this.#sender.open(choices);
@@ -103,6 +139,24 @@ export class ModelClient<M extends TypedModel = AnyModel> {
   /** A version of the model. */
   version(version: number | bigint | string): ModelClient<M> {
     return new ModelClient(this.#transport, this.#sender, { ...this.#name, version: String(version) });
+  }
+
+  /** Sends a request, with inputs that are made each time. */
+  #send<Answer>(
+    values: ValuesOrFiles,
+    { options, call }: { readonly options: PredictOptions; readonly call: TransportCall },
+    send: (request: ModelRequest) => Promise<Answer>,
+  ): Promise<Answer> {
+    return this.#sender.send(call, async () => {
+      const request = await this.#toRequest(values, options, call);
+      try {
+        return await send(request);
+      } catch (reason) {
+        // The model may have been replaced by one with other inputs.
+        if (CODES_OF_CHANGES.has(ServingError.from(reason).code)) this.#specs = undefined;
+        throw reason;
+      }
+    });
   }
 
   async #toRequest(values: ValuesOrFiles, options: PredictOptions, call: TransportCall): Promise<ModelRequest> {
@@ -129,6 +183,12 @@ export class ModelClient<M extends TypedModel = AnyModel> {
     });
     return asked;
   }
+}
+
+function isIterable<Inputs>(
+  given: Inputs | AsyncIterable<Inputs> | Iterable<Inputs>,
+): given is AsyncIterable<Inputs> | Iterable<Inputs> {
+  return typeof given === "object" && given !== null && (Symbol.asyncIterator in given || Symbol.iterator in given);
 }
 
 /** Undefined if the server does not say. */

@@ -28,7 +28,7 @@ export async function* streamResults<M extends TypedModel>(
     for await (const inputs of requests) yield await toRequest(inputs, String(sent.add()));
   }
   for await (const answer of open(numbered())) {
-    const { id: _, ...result } = answer;
+    const { id: _, isFinal: __, ...result } = answer;
     yield { index: sent.answered(answer), ...result } as StreamResult<M["outputs"]>;
   }
   sent.assertAnswered();

@@ -1,4 +1,4 @@
-import type { ErrorCode } from "../errors.ts";
+import { type ErrorCode, ServingError } from "../errors.ts";
 import type { Tensors } from "../tensor/tensor.ts";
 import type { CallError } from "./call-error.ts";
 
@@ -9,36 +9,34 @@ export interface ModelName {
   readonly version?: string;
 }
 
-/** A request to a model. */
-export interface InferRequest extends ModelName {
-  readonly id?: string;
+/** A request with all that its caller has chosen. */
+export interface ModelRequest extends ModelName {
+  readonly id: string;
   readonly inputs: Tensors;
   /** Names of the wanted outputs; empty = all. */
-  readonly outputs?: readonly string[];
-  readonly parameters?: Readonly<Record<string, string | number | boolean>>;
+  readonly outputs: readonly string[];
+  readonly parameters: Readonly<Record<string, string | number | boolean>>;
 }
 
 /** The answer of a model. */
-export interface InferAnswer {
-  readonly id: string;
+export interface ModelAnswer {
   readonly model: string;
   readonly version: string;
   readonly outputs: Tensors;
-}
-
-/** A request with all that its caller has chosen. */
-export type ModelRequest = Required<Omit<InferRequest, "version">> & ModelName;
-
-/** The answer of a model. */
-export interface ModelAnswer extends Omit<InferAnswer, "id"> {
   /** Headers, or gRPC's metadata, by lower-case name. */
   readonly metadata: Readonly<Record<string, string>>;
 }
 
 /** An answer in a stream, with the place of its request; or the error of that request. */
 export type StreamAnswer =
-  | { readonly id: string; readonly outputs: Tensors; readonly error?: undefined }
-  | { readonly id: string; readonly outputs?: undefined; readonly error: CallError };
+  | {
+      readonly id: string;
+      readonly outputs: Tensors;
+      /** True if the request has no further answers; undefined = the server does not say. */
+      readonly isFinal?: boolean | undefined;
+      readonly error?: undefined;
+    }
+  | { readonly id: string; readonly outputs?: undefined; readonly isFinal?: undefined; readonly error: CallError };
 
 /** An input or output as KServe V2 describes it. */
 export interface DescribedTensor {
@@ -69,9 +67,13 @@ export interface TransportCall {
 export interface Transport {
   readonly address: string;
   infer(request: ModelRequest, call: TransportCall): Promise<ModelAnswer>;
+  /** The parts of an answer as they come; one that is not in parts is the only one. A reader that stops ends it. */
+  parts(request: ModelRequest, call: TransportCall): AsyncGenerator<Tensors, void, undefined>;
   /** Answers as the server sends them; absent if the transport has no streams. */
   stream?(requests: AsyncIterable<ModelRequest>, call: TransportCall): AsyncIterable<StreamAnswer>;
   describe(name: ModelName, call: TransportCall): Promise<ModelMetadata>;
+  /** True if the model answers in parts; false of a server that does not say. */
+  isDecoupled(name: ModelName, call: TransportCall): Promise<boolean>;
   /** Names of the models. */
   list(call: TransportCall): Promise<readonly string[]>;
   isReady(name: ModelName | undefined, call: TransportCall): Promise<boolean>;
@@ -83,4 +85,24 @@ export const CODES_OF_CHANGES: ReadonlySet<ErrorCode> = new Set([
   "invalid_argument",
   "not_found",
   "failed_precondition",
+  // Streams tell no code.
+  "unknown",
 ]);
+
+/** A model's configuration as Triton describes it. */
+interface ModelConfig {
+  readonly model_transaction_policy?: { readonly decoupled?: boolean } | null;
+}
+
+/** Codes of servers that have no configurations. */
+const CODES_OF_LACK: ReadonlySet<ErrorCode> = new Set(["not_found", "unimplemented"]);
+
+/** Reads from a configuration whether its model answers in parts. */
+export async function readDecoupled(asked: Promise<unknown>): Promise<boolean> {
+  try {
+    return ((await asked) as ModelConfig | null)?.model_transaction_policy?.decoupled === true;
+  } catch (reason) {
+    if (CODES_OF_LACK.has(ServingError.from(reason).code)) return false;
+    throw reason;
+  }
+}

@@ -22,11 +22,16 @@ const PROGRAM = `async (address, bytes) => {
   const late = await slow.predict({ x: [1] }, { signal: stopped.signal }).catch(({ code }) => code);
   const plain = await fetch(address + "/v2/models/half/infer", { method: "POST", body: JSON.stringify({
     inputs: [{ name: "x", datatype: "FP32", shape: [1], data: [2] }] }) }).then((answer) => answer.json());
+  const letters = [];
+  for await (const { value } of client.connect(address).spell.stream({ x: [1] })) {
+    letters.push(value.data[0]);
+    if (letters.length === 3) break;
+  }
   const text = new TextDecoder().decode(note.data[0]);
   let grpc;
   try { client.connect("grpc://host:1"); } catch (error) { grpc = error.message; }
   return { y: [...y.data], typed: [...typed.y.data], json: plain.outputs[0].data, rank: photo.shape.length,
-    text, wrong, aborted, late, grpc };
+    letters, text, wrong, aborted, late, grpc };
 }`;
 
 /** A page of another origin with the bundle, as its author has it. */
@@ -44,11 +49,25 @@ describe.skipIf(lacksChromium())("the client in a web page", () => {
     const driver = `${tempFolder({ "driver.ts": PIXELS })}/driver.ts`;
     const stages = [{ driver: "null" }];
     const hooks: Hooks = { process: () => new Promise(() => {}) };
+    const spell: Hooks = {
+      async *process() {
+        try {
+          for (let value = 0; ; value++) {
+            yield { value };
+            await new Promise(setImmediate);
+          }
+        } finally {
+          isSpelt = true;
+        }
+      },
+    };
+    let isSpelt = false;
     const { httpUrl } = await startServer({
       models: {
         half: { path: "test/fixtures/models/half-plus-two.onnx" },
         pixels: { driver },
         slow: { stages, hooks },
+        spell: { stages, hooks: spell },
       },
       corsOrigins: ["*"],
     });
@@ -56,6 +75,8 @@ describe.skipIf(lacksChromium())("the client in a web page", () => {
     const photo = JSON.stringify([...readFileSync("examples/photos/page.png")]);
     const seen = await page.evaluate(`(${PROGRAM})(${JSON.stringify(httpUrl)}, ${photo})`);
     expect(seen).toMatchObject({ y: [2.5, 3.25], typed: [3.5], json: [3], rank: 4, text: "hi" });
+    expect(seen).toMatchObject({ letters: [0, 1, 2] });
+    await expect.poll(() => isSpelt).toBe(true);
     expect(seen).toMatchObject({ aborted: "cancelled", late: "cancelled" });
     expect(seen).toMatchObject({ wrong: ["invalid_argument", 400, expect.stringContaining("z")] });
     expect(seen).toMatchObject({ grpc: expect.stringContaining("A web page has no gRPC") });

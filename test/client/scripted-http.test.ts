@@ -164,6 +164,55 @@ test.each([
   await expect(connect(url).m!.predict({ x: X })).rejects.toThrow(text);
 });
 
+/** Answers with events, in pieces. */
+const events =
+  (...pieces: readonly string[]): Answer =>
+  async (_, response) => {
+    response.writeHead(200, { "content-type": "text/event-stream" });
+    for (const piece of pieces)
+      await new Promise<void>((resolve) => response.write(piece, () => setImmediate(resolve)));
+    response.end();
+  };
+const part = (value: number) => `{"outputs":[{"name":"y","datatype":"INT32","shape":[1],"data":[${value}]}]}`;
+
+/** Values of the parts of an answer, and the message of the error that it ends with. */
+async function partsOf(answer: Answer) {
+  const { url, asked } = await start({ ...SERVER, "/infer_stream": answer });
+  const values: unknown[] = [];
+  try {
+    for await (const { y } of connect(url).m!.stream({ x: X })) values.push(y?.data[0]);
+    return { values, asked };
+  } catch (error) {
+    return { values, asked, message: (error as Error).message };
+  }
+}
+
+test.each([
+  ["in one piece", [`data: ${part(1)}\n\ndata: ${part(2)}\n\n`]],
+  ["in pieces of any size", [`da`, `ta: ${part(1).slice(0, 9)}`, part(1).slice(9), "\n", `\ndata:${part(2)}\n\n`]],
+  ["with the line ends of Windows", [`data: ${part(1)}\r\n\r`, `\ndata: ${part(2)}\r\n\r\n`]],
+  [
+    "among comments, ids and names",
+    [`: ping\n\nid: 7\nevent: part\ndata: ${part(1)}\n\n: ping\n\ndata: ${part(2)}\n\n`],
+  ],
+  ["of several lines", [`data: ${part(1).slice(0, 11)}\ndata: ${part(1).slice(11)}\n\ndata: ${part(2)}\n\n`]],
+  ["whose last one has no empty line after it", [`data: ${part(1)}\n\ndata: ${part(2)}`]],
+] as const)("events %s are parts", async (_, pieces) => {
+  expect(await partsOf(events(...pieces))).toMatchObject({ values: [1, 2] });
+});
+
+test.each<[string, Answer, number[], RegExp]>([
+  ["an answer that is no stream", json({ outputs: [] }), [], /it is application\/json, and not a stream of events/],
+  ["an event that is no answer", events(`data: ${part(1)}\n\n`, "data: [DONE]\n\n"), [1], /is not KServe V2's/],
+  ["half an event", events(`data: ${part(1)}\n\n`, `data: ${part(2).slice(0, 20)}`), [1], /is not KServe V2's/],
+  ["an error among events", events(`data: ${part(1)}\n\ndata: {"error":"no"}\n\n`), [1], /answered in the stream: no/],
+  ["no such route", (_, response) => void response.writeHead(404).end(), [], /answered 404: Not Found/],
+])("%s is an error after the parts before it, and is not asked for again", async (_, answer, given, message) => {
+  const { values, asked, message: said } = await partsOf(answer);
+  expect([values, said]).toEqual([given, expect.stringMatching(message)]);
+  expect(asked.filter((path) => path.endsWith("/infer_stream"))).toHaveLength(1);
+});
+
 test("models are listed by a server that has a list instead of an index", async () => {
   const { url } = await start({ "/v2/models": json({ models: ["a", "b"] }) });
   expect(await connect(url).$list()).toEqual(["a", "b"]);

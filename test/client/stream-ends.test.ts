@@ -1,16 +1,20 @@
 import { createServer, type ServerHttp2Stream } from "node:http2";
 import type { AddressInfo } from "node:net";
 import { expect, onTestFinished, test } from "vitest";
-import { type CallError, connect, createTensor } from "../../src/client/node.ts";
+import { type CallError, connect, createTensor, type Tensor } from "../../src/client/node.ts";
 import { encodeAs } from "../../src/tensor/codecs/protobuf/proto-messages.ts";
 
 const X = createTensor("float32", [1], new Float32Array(1));
 
 /** A framed answer of a stream: its value says which it is. */
-function answer(id: string, value: number): Buffer {
+function answer(id: string, value: number, isFinal?: boolean): Buffer {
   const outputs = [{ name: "y", datatype: "FP32", shape: ["1"], contents: { fp32Contents: [value] } }];
-  return framed({ inferResponse: { modelName: "m", id, outputs } });
+  const parameters = isFinal === undefined ? {} : { triton_final_response: { boolParam: isFinal } };
+  return framed({ inferResponse: { modelName: "m", id, outputs, parameters } });
 }
+
+/** The end of an answer in parts. */
+const END = { inferResponse: { modelName: "m", parameters: { triton_final_response: { boolParam: true } } } };
 
 /** One that says that a request failed. */
 function failed(id: string, errorMessage: string): Buffer {
@@ -52,7 +56,10 @@ function answering(...answers: readonly Buffer[]) {
 }
 
 /** Places and values of the results of requests, and the error that the stream ends with. */
-async function results(model: Awaited<ReturnType<typeof open>>, requests: Parameters<typeof model.stream>[0]) {
+async function results(
+  model: Awaited<ReturnType<typeof open>>,
+  requests: AsyncIterable<{ readonly x: Tensor }> | readonly { readonly x: Tensor }[],
+) {
   const seen: unknown[] = [];
   try {
     for await (const { index, outputs, error } of model.stream(requests))
@@ -142,4 +149,30 @@ test("a server that ends the stream while its source goes on is an error at once
   expect(error?.message).toContain("ended the stream before all requests were sent");
   give();
   await expect.poll(() => isOver).toBe(true);
+});
+
+/** Values of the parts of one answer, and the error that it ends with. */
+async function partsOf(...answers: readonly Buffer[]) {
+  const seen: unknown[] = [];
+  try {
+    for await (const { y } of (await answering(...answers)).stream({ x: X })) seen.push(y?.data[0]);
+    return { seen, error: undefined };
+  } catch (error) {
+    return { seen, error: error as CallError };
+  }
+}
+
+test("an answer in parts ends at the one that is said to be the last, or with the stream of a server that says none", async () => {
+  expect(await partsOf(answer("", 1, false), answer("", 2, true), answer("", 3, true))).toMatchObject({ seen: [1, 2] });
+  expect(await partsOf(answer("", 1), answer("", 2))).toEqual({ seen: [1, 2], error: undefined });
+  expect(await partsOf(answer("", 1, false), framed(END))).toEqual({ seen: [1], error: undefined });
+});
+
+test("a server that ends a stream before the last part, or says no end of none, is an error", async () => {
+  const cut = await partsOf(answer("", 1, false));
+  expect([cut.seen, cut.error?.code]).toEqual([[1], "internal"]);
+  expect(cut.error?.message).toContain("ended the stream before the answer was whole. Send the request again if");
+  expect((await partsOf()).error?.message).toContain("before the answer was whole");
+  const failing = await partsOf(answer("", 1, false), failed("", "no more"), answer("", 2, true));
+  expect([failing.seen, failing.error?.serverText]).toEqual([[1], "no more"]);
 });

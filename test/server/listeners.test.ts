@@ -3,7 +3,7 @@ import { connect as connectNet, type Socket } from "node:net";
 import { setTimeout as wait } from "node:timers/promises";
 import type { Worker } from "node:worker_threads";
 import { describe, expect, onTestFinished, test, vi } from "vitest";
-import { decodeInferResponse, encodeInferRequest } from "../../src/client/grpc/infer-message.ts";
+import { decodeInferResponse, encodeInferRequest } from "../../src/client/remote/infer-message.ts";
 import { containerRoom } from "../../src/platform/limits/memory/container-room.ts";
 import { createServer, whyOneListener } from "../../src/server/server.ts";
 import type { ServerOptions } from "../../src/server/server-options.ts";

@@ -1,7 +1,7 @@
-import { encodeInferRequest, methodPath } from "../../client/grpc/infer-message.ts";
 import { inferBody, modelPath } from "../../client/http/infer-body.ts";
 import { isModelAddress, type ModelAddress, parseModelAddress } from "../../client/model-address.ts";
 import { openRemoteModel } from "../../client/open-remote-model.ts";
+import { encodeInferRequest, methodPath } from "../../client/remote/infer-message.ts";
 import type { NamedModelOptions } from "../../server/named-model.ts";
 import { toTensors } from "../../tensor/plain-value.ts";
 import { guessExamples, randomTensors } from "../../tensor/signature/example-inputs.ts";

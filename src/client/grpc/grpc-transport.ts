@@ -12,28 +12,40 @@ import { fromGrpcStatus, invalidArgument, reasonText } from "../../errors.ts";
 import { withoutEnd } from "../../platform/text/shorten.ts";
 import { retryDelayMs } from "../../retry-info.ts";
 import { decodeMessage, encodeAs } from "../../tensor/codecs/protobuf/proto-messages.ts";
-import { answeredText, CallError, encryptionProblem } from "../call-error.ts";
+import type { Tensors } from "../../tensor/tensor.ts";
+import { answeredText, CallError, encryptionProblem, streamedError } from "../call-error.ts";
 import { abortError } from "../call-sender.ts";
 import type { ClientTls, ConnectOptions } from "../connect-options.ts";
 import { lastError } from "../remote/connection-problem.ts";
-import { callUnary } from "../remote/grpc-client.ts";
+import { callStream, callUnary, isServiceError } from "../remote/grpc-client.ts";
 import { asIs, connectGrpc } from "../remote/grpc-connection.ts";
 import { detailsOf, toMetadata } from "../remote/grpc-messages.ts";
-import type {
-  ModelAnswer,
-  ModelMetadata,
-  ModelName,
-  ModelRequest,
-  StreamAnswer,
-  Transport,
-  TransportCall,
+import {
+  decodeInferResponse,
+  decodeStreamResponse,
+  encodeInferRequest,
+  encodePartsRequest,
+  methodPath,
+  type PartErrors,
+  readParts,
+  STREAM_PATH,
+} from "../remote/infer-message.ts";
+import {
+  type ModelAnswer,
+  type ModelMetadata,
+  type ModelName,
+  type ModelRequest,
+  readDecoupled,
+  type StreamAnswer,
+  type Transport,
+  type TransportCall,
 } from "../transport.ts";
-import { decodeInferResponse, decodeStreamResponse, encodeInferRequest, methodPath } from "./infer-message.ts";
 
 /** KServe V2 over gRPC, on one connection that opens with the first call. */
 export class GrpcTransport implements Transport {
   readonly address: string;
   readonly #client: Client;
+  readonly #failed = (error: ServiceError, hasHeaders: boolean) => grpcFailure(this.address, error, hasHeaders);
 
   /** `address`: `grpc://HOST:PORT`, or `grpcs://`. Throws `invalid_argument` for texts that are not PEM. */
   constructor(address: string, { tls = {} }: Pick<ConnectOptions, "tls">) {
@@ -49,12 +61,19 @@ export class GrpcTransport implements Transport {
     return { ...this.#understand(() => decodeInferResponse(message)), metadata };
   }
 
+  async *parts(request: ModelRequest, call: TransportCall): AsyncGenerator<Tensors, void, undefined> {
+    const sent = { message: encodePartsRequest(request), call: { ...call, limits: call } };
+    const answers = callStream(this.#client, STREAM_PATH, sent, this.#failed);
+    const errors: PartErrors = {
+      answered: (text) => streamedError(this.address, text),
+      unreadable: (cause) => unreadable(this.address, cause),
+      cut: () => endedEarly(this.address, "the answer was whole. Send the request again if it may run twice"),
+    };
+    for await (const { outputs, isEmpty } of readParts(answers, errors)) if (!isEmpty) yield outputs;
+  }
+
   stream(requests: AsyncIterable<ModelRequest>, call: TransportCall): AsyncIterable<StreamAnswer> {
-    return inferStream(
-      { client: this.#client, address: this.address, path: methodPath("ModelStreamInfer") },
-      requests,
-      call,
-    );
+    return inferStream({ client: this.#client, address: this.address }, requests, call);
   }
 
   async describe(name: ModelName, call: TransportCall): Promise<ModelMetadata> {
@@ -62,6 +81,10 @@ export class GrpcTransport implements Transport {
     const sized = (tensors: ModelMetadata["inputs"] = []) =>
       tensors.map(({ name, datatype, shape }) => ({ name, datatype, shape: shape.map(Number) }));
     return { ...answer, inputs: sized(answer.inputs), outputs: sized(answer.outputs) };
+  }
+
+  isDecoupled(name: ModelName, call: TransportCall): Promise<boolean> {
+    return readDecoupled(this.#ask("ModelConfig", nameFields(name), call).then(({ config }) => config));
   }
 
   async list(call: TransportCall): Promise<readonly string[]> {
@@ -84,17 +107,14 @@ export class GrpcTransport implements Transport {
   }
 
   #call(method: string, message: Buffer, call: TransportCall) {
-    return callUnary(this.#client, methodPath(method), { message, call }, (error, hasHeaders) =>
-      grpcFailure(this.address, error, hasHeaders),
-    );
+    return callUnary(this.#client, methodPath(method), { message, call: { ...call, limits: call } }, this.#failed);
   }
 
   #understand<Answer>(read: () => Answer): Answer {
     try {
       return read();
     } catch (cause) {
-      const text = `The answer of ${this.address} cannot be read: ${reasonText(cause)}`;
-      throw new CallError("internal", text, { cause });
+      throw unreadable(this.address, cause);
     }
   }
 }
@@ -112,11 +132,10 @@ function encrypted({ ca, cert, key }: ClientTls): ChannelCredentials {
   }
 }
 
-/** The method of a server's streams. */
-interface StreamMethod {
+/** A server that is sent a stream. */
+interface StreamServer {
   readonly client: Client;
   readonly address: string;
-  readonly path: string;
 }
 
 type Duplex = ClientDuplexStream<Buffer, Buffer>;
@@ -126,12 +145,12 @@ type Duplex = ClientDuplexStream<Buffer, Buffer>;
  * it before all requests were sent is an error, for which no further one is waited.
  */
 async function* inferStream(
-  { client, address, path }: StreamMethod,
+  { client, address }: StreamServer,
   requests: AsyncIterable<ModelRequest>,
   { signal, deadline, metadata }: TransportCall,
 ): AsyncGenerator<StreamAnswer, void, undefined> {
   const options = deadline === undefined ? {} : { deadline };
-  const call: Duplex = client.makeBidiStreamRequest(path, asIs, asIs, toMetadata(metadata), options);
+  const call: Duplex = client.makeBidiStreamRequest(STREAM_PATH, asIs, asIs, toMetadata(metadata), options);
   let hasHeaders = false;
   call.on("metadata", (_: Metadata) => {
     hasHeaders = true;
@@ -145,12 +164,13 @@ async function* inferStream(
   });
   try {
     for await (const message of call) yield toAnswer(address, message as Buffer);
-    if (!call.writableEnded) throw endedEarly(address);
+    if (!call.writableEnded)
+      throw endedEarly(address, "all requests were sent. Send those without a result again if they may run twice");
   } catch (reason) {
     if (unsent !== undefined) throw unsent.reason;
     if (signal.aborted) throw abortError(signal);
     if (reason instanceof CallError) throw reason;
-    throw isServiceError(reason) ? grpcFailure(address, reason, hasHeaders) : unreadable(address, reason);
+    throw isServiceError(reason) ? grpcFailure(address, reason, hasHeaders) : unreadableStream(address, reason);
   } finally {
     signal.removeEventListener("abort", cancel);
     call.cancel();
@@ -178,25 +198,22 @@ function nextDrain(call: Duplex): Promise<void> {
   });
 }
 
-function isServiceError(reason: unknown): reason is ServiceError {
-  return typeof (reason as ServiceError | null)?.details === "string";
+function unreadable(address: string, cause: unknown): CallError {
+  return new CallError("internal", `The answer of ${address} cannot be read: ${reasonText(cause)}`, { cause });
 }
 
-function unreadable(address: string, cause: unknown): CallError {
+function unreadableStream(address: string, cause: unknown): CallError {
   const text = `The stream of ${address} cannot be read: ${reasonText(cause)} Send the requests one by one.`;
   return new CallError("internal", text, { cause });
 }
 
-function endedEarly(address: string): CallError {
-  const text = `${address} ended the stream before all requests were sent. Send those without a result again if they may run twice.`;
-  return new CallError("internal", text);
+function endedEarly(address: string, what: string): CallError {
+  return new CallError("internal", `${address} ended the stream before ${what}.`);
 }
 
 function toAnswer(address: string, message: Buffer): StreamAnswer {
-  const { id, outputs, errorText } = decodeStreamResponse(message);
-  if (errorText === "") return { id, outputs };
-  const text = `${address} answered in the stream: ${errorText}`;
-  return { id, error: new CallError("unknown", text, { serverText: errorText }) };
+  const { id, outputs, isFinal, errorText } = decodeStreamResponse(message);
+  return errorText === "" ? { id, outputs, isFinal } : { id, error: streamedError(address, errorText) };
 }
 
 /** The error of a call that failed; `hasHeaders`: the server had begun its answer. */

@@ -1,10 +1,27 @@
 import { type ErrorCode, invalidArgument, reasonText, ServingError, STATUS } from "../../errors.ts";
 import { withoutEnd } from "../../platform/text/shorten.ts";
-import { answeredText, CallError, encryptionProblem } from "../call-error.ts";
+import type { Tensors } from "../../tensor/tensor.ts";
+import { answeredText, CallError, encryptionProblem, streamedError } from "../call-error.ts";
 import type { ConnectOptions } from "../connect-options.ts";
-import type { ModelAnswer, ModelMetadata, ModelName, ModelRequest, Transport, TransportCall } from "../transport.ts";
+import {
+  type ModelAnswer,
+  type ModelMetadata,
+  type ModelName,
+  type ModelRequest,
+  readDecoupled,
+  type Transport,
+  type TransportCall,
+} from "../transport.ts";
 import { inferBody, JSON_BYTES, modelPath } from "./infer-body.ts";
-import { readAnswer, readExtensions, readIndex, readMetadata, readModels } from "./read-answer.ts";
+import {
+  EventReader,
+  readAnswer,
+  readExtensions,
+  readIndex,
+  readMetadata,
+  readModels,
+  readPart,
+} from "./read-answer.ts";
 
 /** The name by which a server says that it takes values as bytes. */
 const BINARY_EXTENSION = "binary_tensor_data";
@@ -34,15 +51,36 @@ export class HttpTransport implements Transport {
   }
 
   async infer(request: ModelRequest, call: TransportCall): Promise<ModelAnswer> {
-    const { headers, body } = inferBody(request, await this.#takesBinary(call));
-    const response = await this.#ask(`${modelPath(request)}/infer`, call, { method: "POST", headers, body });
+    const response = await this.#post("infer", request, call);
     const bytes = new Uint8Array(await this.#read(response.arrayBuffer()));
     const answer = this.#understand(() => readAnswer(bytes, response.headers.get(JSON_BYTES)));
     return { ...answer, metadata: Object.fromEntries(response.headers) };
   }
 
+  /** By MLServer's `infer_stream`: Server-Sent Events, each a part. */
+  async *parts(request: ModelRequest, call: TransportCall): AsyncGenerator<Tensors, void, undefined> {
+    const { body, headers } = await this.#post("infer_stream", request, call);
+    const type = `${headers.get("content-type")}`;
+    const events = this.#understand(() => new EventReader(body, type));
+    try {
+      for (;;) {
+        const event = await this.#read(events.next());
+        if (event === undefined) return;
+        const { outputs, errorText } = this.#understand(() => readPart(event));
+        if (errorText !== undefined) throw streamedError(this.address, errorText);
+        yield outputs;
+      }
+    } finally {
+      await events.cancel();
+    }
+  }
+
   describe(name: ModelName, call: TransportCall): Promise<ModelMetadata> {
     return this.#askJson(modelPath(name), call, readMetadata);
+  }
+
+  isDecoupled(name: ModelName, call: TransportCall): Promise<boolean> {
+    return readDecoupled(this.#askJson(`${modelPath(name)}/config`, call, (json) => json));
   }
 
   /** By the repository's index, or, if a server has none, by its list of models. */
@@ -78,6 +116,11 @@ export class HttpTransport implements Transport {
       if (this.#isBinary === asked) this.#isBinary = undefined;
     });
     return asked;
+  }
+
+  async #post(method: string, request: ModelRequest, call: TransportCall): Promise<Response> {
+    const { headers, body } = inferBody(request, await this.#takesBinary(call));
+    return this.#ask(`${modelPath(request)}/${method}`, call, { method: "POST", headers, body });
   }
 
   async #askJson<Answer>(

@@ -3,7 +3,7 @@ import { datatypeOf } from "../../protocols/kserve/datatype.ts";
 import { toRaw } from "../../protocols/kserve/raw-tensor.ts";
 import { toNested } from "../../tensor/elements.ts";
 import { elementCount, type Tensor } from "../../tensor/tensor.ts";
-import type { InferRequest, ModelName } from "../transport.ts";
+import type { ModelName, ModelRequest } from "../transport.ts";
 
 /** Header with the length of the JSON before binary values. */
 export const JSON_BYTES = "inference-header-content-length";
@@ -24,8 +24,8 @@ interface InferBody {
  * The body of a request of KServe V2: with values as bytes after the JSON, or as JSON for servers without the binary
  * extension. Throws `invalid_argument` for a tensor that the form cannot carry.
  */
-export function inferBody(request: Omit<InferRequest, "model" | "version">, isBinary: boolean): InferBody {
-  const { id = "", inputs, outputs = [], parameters = {} } = request;
+export function inferBody(request: Omit<ModelRequest, "model" | "version">, isBinary: boolean): InferBody {
+  const { id, inputs, outputs, parameters } = request;
   const entries = Object.entries(inputs);
   const parts = isBinary ? entries.map(([, tensor]) => toRaw(tensor)) : [];
   const described = entries.map(([name, tensor], index) => {

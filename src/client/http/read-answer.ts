@@ -4,7 +4,7 @@ import { datatypeNamed } from "../../protocols/kserve/datatype.ts";
 import { fromRaw } from "../../protocols/kserve/raw-tensor.ts";
 import { parseExactJson, tensorFromJson } from "../../tensor/codecs/json/tensor-from-json.ts";
 import { isObject } from "../../tensor/record.ts";
-import { createTensors, type Tensor } from "../../tensor/tensor.ts";
+import { createTensors, type Tensor, type Tensors } from "../../tensor/tensor.ts";
 import type { DescribedTensor, ModelAnswer, ModelMetadata } from "../transport.ts";
 
 interface WireOutput {
@@ -16,6 +16,7 @@ interface WireOutput {
 }
 
 interface WireAnswer {
+  readonly error?: unknown;
   readonly model_name?: string;
   readonly model_version?: string;
   readonly outputs?: readonly WireOutput[];
@@ -38,6 +39,15 @@ export function readAnswer(body: Uint8Array, jsonBytes: string | null): Omit<Mod
   return { model, version: answer.model_version ?? "", outputs: createTensors(outputs) };
 }
 
+/** Reads an event of a stream of KServe V2: a part of an answer, or the error after which nothing follows. */
+export function readPart(json: string): { readonly outputs: Tensors; readonly errorText?: string } {
+  const { outputs, error } = asObject(parseExactJson(json)) as WireAnswer;
+  if (outputs !== undefined)
+    return { outputs: createTensors(outputs.map((output) => [output.name, fromJson(output)])) };
+  if (typeof error === "string") return { outputs: createTensors(), errorText: error };
+  throw new Error(`an event is ${json.slice(0, MAX_SHOWN)}`);
+}
+
 /** The JSON of a body of KServe V2, and what takes the bytes after it, a tensor at a time, in their order. */
 export function splitBody(body: Uint8Array, jsonBytes: string | null) {
   let position = jsonBytes === null ? body.length : Number(jsonBytes);
@@ -54,6 +64,63 @@ function fromJson({ name, datatype, shape, data = [] }: WireOutput): Tensor {
   if (dtype === undefined)
     throw invalidArgument(`Output "${name}" is ${datatype}, which is not a datatype of KServe V2.`);
   return tensorFromJson(name, { dtype, shape, data });
+}
+
+/** Reads the events of a body of Server-Sent Events (WHATWG HTML §9.2.6): their data alone, as they come. */
+export class EventReader {
+  readonly #reader: ReadableStreamDefaultReader<Uint8Array>;
+  readonly #decoder = new TextDecoder();
+  /** Lines that have come, and the beginning of the next one, whose text is not looked at again. */
+  #lines: string[] = [];
+  #begun = "";
+  #isOver = false;
+
+  /** Throws for any other content type. */
+  constructor(body: ReadableStream<Uint8Array> | null, contentType: string) {
+    if (body === null || !/^text\/event-stream\b/i.test(contentType)) {
+      void body?.cancel();
+      throw new Error(`it is ${contentType}, and not a stream of events`);
+    }
+    this.#reader = body.getReader();
+  }
+
+  /** The data of the next event; undefined at the end. Rejects if the body breaks off. */
+  async next(): Promise<string | undefined> {
+    const data: string[] = [];
+    for (;;) {
+      const line = await this.#nextLine();
+      if ((line === undefined || line === "") && data.length > 0) return data.join("\n");
+      if (line === undefined) return undefined;
+      if (line.startsWith("data:")) data.push(line.slice(line[5] === " " ? 6 : 5));
+    }
+  }
+
+  /** Ends the answer, if it has not ended. */
+  async cancel(): Promise<void> {
+    // A body that broke off has told so.
+    await this.#reader.cancel().catch(() => {});
+  }
+
+  async #nextLine(): Promise<string | undefined> {
+    while (this.#lines.length === 0) {
+      if (this.#isOver) return undefined;
+      const { done, value } = await this.#reader.read();
+      this.#isOver = done;
+      this.#take(done ? "\n" : this.#decoder.decode(value, { stream: true }));
+    }
+    return this.#lines.shift();
+  }
+
+  #take(text: string): void {
+    const [first = "", ...others] = text.split("\n");
+    if (others.length === 0) {
+      this.#begun += first;
+      return;
+    }
+    const begun = others.pop();
+    this.#lines = [this.#begun + first, ...others].map((line) => (line.endsWith("\r") ? line.slice(0, -1) : line));
+    this.#begun = `${begun}`;
+  }
 }
 
 /** Characters of an answer that a message has at most. */

@@ -147,6 +147,84 @@ function send(
   });
 }
 
+/**
+ * Sends one message, and gives those of its answer as they come; a reader that stops ends the call, and one that is
+ * slow keeps the server from sending. What came last counts as memory of the request until the next one is asked for.
+ * Throws as {@link callUnary} rejects.
+ */
+export async function* callStream(
+  client: Client,
+  path: string,
+  { message, call: given }: OutgoingCall,
+  toError: ToError = fromServiceError,
+): AsyncGenerator<IncomingAnswer, void, undefined> {
+  const { signal, limits } = given;
+  if (signal.aborted) throw ServingError.from(signal.reason);
+  if (signal instanceof AbortSignal) setMaxListeners(0, signal);
+  const gate = new ReadGate();
+  const options = {
+    interceptors: [gate.interceptor],
+    ...(limits?.deadline !== undefined && { deadline: limits.deadline }),
+  };
+  const call = client.makeServerStreamRequest(path, asIs, asIs, message, toMetadata(given.metadata), options);
+  let metadata: Record<string, string> | undefined;
+  call.on("metadata", (received: Metadata) => {
+    metadata = withoutTransport(fromMetadata(received));
+  });
+  const cancel = () => call.cancel();
+  signal.addEventListener("abort", cancel, { once: true });
+  const memory = given.memory?.split(0) ?? budgets.get(client)?.open();
+  try {
+    for await (const part of call) {
+      signal.throwIfAborted();
+      memory?.setTo(part.length);
+      gate.open();
+      yield { message: part, metadata: metadata ?? {} };
+    }
+  } catch (reason) {
+    if (signal.aborted) throw ServingError.from(signal.reason);
+    throw isServiceError(reason) ? toError(reason, metadata !== undefined) : reason;
+  } finally {
+    signal.removeEventListener("abort", cancel);
+    memory?.release();
+    call.cancel();
+  }
+}
+
+/** Checks for an error that gRPC's client gives a call. */
+export function isServiceError(reason: unknown): reason is ServiceError {
+  return typeof (reason as ServiceError | null)?.details === "string";
+}
+
+/** Keeps gRPC's client from reading further messages of an answer than the one after that which was taken last. */
+class ReadGate {
+  #isOpen = true;
+  #read: (() => void) | undefined;
+
+  readonly interceptor: Interceptor = (options, nextCall) => {
+    const call = new InterceptingCall(nextCall(options));
+    const startRead = call.startRead.bind(call);
+    call.startRead = () => {
+      this.#read = startRead;
+      if (this.#isOpen) this.#pass();
+    };
+    return call;
+  };
+
+  /** Lets one message through. */
+  open(): void {
+    this.#isOpen = true;
+    if (this.#read !== undefined) this.#pass();
+  }
+
+  #pass(): void {
+    const read = this.#read;
+    this.#read = undefined;
+    this.#isOpen = false;
+    read?.();
+  }
+}
+
 /** A client of another server that sends serialised messages. */
 export interface MessageClient {
   /** Waits for the connection; throws `unavailable` if it cannot be had. */
@@ -194,6 +272,7 @@ export function createMessageClient(address: string, authorization?: string): Me
   };
 }
 
-function toBuffer({ buffer, byteOffset, length }: Uint8Array): Buffer {
+/** The same bytes as a Buffer. */
+export function toBuffer({ buffer, byteOffset, length }: Uint8Array): Buffer {
   return Buffer.from(buffer, byteOffset, length);
 }

@@ -9,7 +9,7 @@ const GRPC = { ":status": 200, "content-type": "application/grpc" };
 const X = createTensor("float32", [1], new Float32Array(1));
 
 /** The error of a predict that is answered so, and how often it was sent. */
-async function predictAt(answer: Answer) {
+async function predictAt(answer: Answer, timeoutMs?: number) {
   let sent = 0;
   const server = createServer();
   server.on("stream", (stream, headers) => {
@@ -21,6 +21,7 @@ async function predictAt(answer: Answer) {
   onTestFinished(() => void server.close());
   const models = connect(`grpc://127.0.0.1:${(server.address() as AddressInfo).port}`, {
     retries: { firstDelayMs: 1 },
+    ...(timeoutMs !== undefined && { timeoutMs }),
   });
   onTestFinished(() => models.$close());
   const error = await models.m!.predict({ x: X }).catch((reason) => reason);
@@ -70,4 +71,15 @@ test.each(["application/grpc", "application/grpc+proto"])("the server's own stat
   const own = { ":status": 200, "content-type": type, "grpc-status": "14", "grpc-message": "later" };
   const { error, sent } = await predictAt((stream) => stream.respond(own, { endStream: true }));
   expect([error.code, error.isSafeToRetry, error.serverText, sent]).toEqual(["unavailable", true, "later", 4]);
+});
+
+test("a server is told the time that a call may take, and nothing of one without a limit", async () => {
+  const told: unknown[] = [];
+  const answer: Answer = (stream, headers) => {
+    told.push(headers["grpc-timeout"]);
+    stream.respond({ ...GRPC, "grpc-status": "5", "grpc-message": "none" }, { endStream: true });
+  };
+  await predictAt(answer, 60_000);
+  await predictAt(answer);
+  expect(told).toEqual([expect.stringMatching(/^\d+[mS]$/), undefined]);
 });

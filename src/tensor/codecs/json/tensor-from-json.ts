@@ -1,6 +1,7 @@
 import { invalidArgument } from "../../../errors.ts";
 import { type DType, isDType, numericLayout } from "../../dtype.ts";
 import { toBfloat16, toFloat16 } from "../../float16.ts";
+import { isObject } from "../../record.ts";
 import { createTensor, type Tensor } from "../../tensor.ts";
 
 const encoder = new TextEncoder();
@@ -42,11 +43,17 @@ export function tensorFromJson(name: string, { dtype, shape, data }: Record<stri
 }
 
 function toData(dtype: DType, values: readonly unknown[]) {
-  if (dtype === "bytes") return values.map((value) => encoder.encode(String(value)));
+  if (dtype === "bytes") return values.map(toBytes);
   const { array } = numericLayout(dtype);
   if (dtype === "float16") return Uint16Array.from(values, (value) => toFloat16(Number(value)));
   if (dtype === "bfloat16") return Uint16Array.from(values, (value) => toBfloat16(Number(value)));
   const isBig = dtype === "int64" || dtype === "uint64";
   if (isBig) return Reflect.construct(array, [values.map((value) => BigInt(value as string))]);
   return Reflect.construct(array, [values.map(Number)]);
+}
+
+/** Bytes that are not text are `{"b64": …}`, as KServe V2's answers here and TensorFlow Serving have them. */
+function toBytes(value: unknown): Uint8Array {
+  if (!isObject(value) || typeof value.b64 !== "string") return encoder.encode(String(value));
+  return Uint8Array.from(atob(value.b64), (character) => character.charCodeAt(0));
 }

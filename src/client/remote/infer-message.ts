@@ -1,7 +1,9 @@
-import { invalidArgument } from "../../errors.ts";
+import { invalidArgument, reasonText, ServingError } from "../../errors.ts";
 import { DecodeBudget } from "../../platform/limits/memory/decode-budget.ts";
 import { datatypeOf } from "../../protocols/kserve/datatype.ts";
+import { readParameter } from "../../protocols/kserve/grpc-parameters.ts";
 import { type InputFields, readInput } from "../../protocols/kserve/grpc-request.ts";
+import type { Parameter } from "../../protocols/kserve/parameters.ts";
 import { fromRaw, toRaw } from "../../protocols/kserve/raw-tensor.ts";
 import { varintsField } from "../../tensor/codecs/protobuf/packed-fields.ts";
 import { bytesTag, MAP_ENTRY, WIRE, WireReader } from "../../tensor/codecs/protobuf/wire-reader.ts";
@@ -15,8 +17,27 @@ import {
   textField,
   type WirePart,
 } from "../../tensor/codecs/protobuf/wire-writer.ts";
-import { createTensors, type Tensor } from "../../tensor/tensor.ts";
-import type { InferAnswer, InferRequest } from "../transport.ts";
+import { createTensors, type Tensor, type Tensors } from "../../tensor/tensor.ts";
+
+/** A request to a model. */
+export interface InferRequest {
+  readonly model: string;
+  /** Absent = the server's choice. */
+  readonly version?: string;
+  readonly id?: string;
+  readonly inputs: Tensors;
+  /** Names of the wanted outputs; empty = all. */
+  readonly outputs?: readonly string[];
+  readonly parameters?: Readonly<Record<string, string | number | boolean>>;
+}
+
+/** The answer of a model. */
+export interface InferAnswer {
+  readonly id: string;
+  readonly model: string;
+  readonly version: string;
+  readonly outputs: Tensors;
+}
 
 /** URL path of a method of KServe V2. */
 export function methodPath(method: string): string {
@@ -28,7 +49,7 @@ export function methodPath(method: string): string {
  * ModelStreamInferResponse, their tensors and parameters.
  */
 const REQUEST = { model: 1, version: 2, id: 3, parameters: 4, inputs: 5, outputs: 6, raw: 7 } as const;
-const RESPONSE = { model: 1, version: 2, id: 3, outputs: 5, raw: 6 } as const;
+const RESPONSE = { model: 1, version: 2, id: 3, parameters: 4, outputs: 5, raw: 6 } as const;
 const STREAM = { error: 1, response: 2 } as const;
 const TENSOR = { name: 1, datatype: 2, shape: 3 } as const;
 const PARAMETER = { bool: 1, int64: 2, string: 3, double: 4 } as const;
@@ -66,27 +87,105 @@ function choiceOf(value: string | number | boolean): WirePart {
   return Number.isSafeInteger(value) ? integerField(PARAMETER.int64, value) : doubleField(PARAMETER.double, value);
 }
 
-/** Reads a ModelInferResponse; its tensors may view `bytes`. Throws `invalid_argument` for any other bytes. */
-export function decodeInferResponse(bytes: Uint8Array): InferAnswer {
-  return readResponse(new WireReader(bytes, "ModelInferResponse"));
+/** The path of Triton's streams. */
+export const STREAM_PATH = methodPath("ModelStreamInfer");
+/** Asks for an end that is told even if no part is left. */
+const WITH_END = { triton_enable_empty_final_response: true };
+
+/**
+ * A request for an answer in parts, alone on its stream. Its errors stay in the stream, which has no codes: gRPC's
+ * client gives up the parts that are not read yet when it learns of a status.
+ */
+export function encodePartsRequest(request: InferRequest): Buffer {
+  return encodeInferRequest({ ...request, parameters: { ...request.parameters, ...WITH_END } });
 }
 
-/** Reads a ModelStreamInferResponse, an answer or an error, likewise. */
-export function decodeStreamResponse(bytes: Uint8Array): InferAnswer & { readonly errorText: string } {
+/** An answer of a stream, or an error, as Triton and servers like it send them. */
+interface StreamedAnswer extends InferAnswer {
+  /** Empty = there is none. */
+  readonly errorText: string;
+  /** True if its request has no further answers; undefined = the server does not say. */
+  readonly isFinal: boolean | undefined;
+}
+
+/** Parameter of the answers of a stream. */
+const FINAL = "triton_final_response";
+
+/** Reads a ModelInferResponse; its tensors may view `bytes`. Throws `invalid_argument` for any other bytes. */
+export function decodeInferResponse(bytes: Uint8Array): InferAnswer {
+  return readResponse(new WireReader(bytes, "ModelInferResponse"), new Map());
+}
+
+/** Reads a ModelStreamInferResponse, likewise. */
+export function decodeStreamResponse(bytes: Uint8Array): StreamedAnswer {
   const reader = new WireReader(bytes, "ModelStreamInferResponse");
   let answer: InferAnswer = { id: "", model: "", version: "", outputs: createTensors() };
   let errorText = "";
+  const parameters = new Map<string, Parameter>();
   while (reader.hasMore()) {
     const tag = reader.tag();
     if (tag === bytesTag(STREAM.error)) errorText = reader.text();
-    else if (tag === bytesTag(STREAM.response)) answer = readResponse(reader.nested("ModelInferResponse"));
+    else if (tag === bytesTag(STREAM.response)) answer = readResponse(reader.nested("ModelInferResponse"), parameters);
     else if (tag >>> 3 === RESPONSE.outputs) throw reader.malformed("its answers are not Triton's, but MLServer's");
     else reader.skip(tag);
   }
-  return { ...answer, errorText };
+  const isFinal = parameters.get(FINAL);
+  return { ...answer, errorText, isFinal: typeof isFinal === "boolean" ? isFinal : undefined };
 }
 
-function readResponse(reader: WireReader): InferAnswer {
+/** The errors of a stream of parts, as its reader tells them. */
+export interface PartErrors {
+  /** The server's own, in place of a part. */
+  readonly answered: (text: string) => Error;
+  /** A message that is not one of the protocol. */
+  readonly unreadable: (cause: unknown) => Error;
+  /** The end of the stream before the last part, or without any. */
+  readonly cut: () => Error;
+}
+
+const PLAIN_ERRORS: PartErrors = {
+  answered: (text) => new ServingError("internal", text),
+  unreadable: (cause) =>
+    new ServingError("internal", `The remote server's answer cannot be read: ${reasonText(cause)}`, { cause }),
+  cut: () => new ServingError("internal", "The remote server ended its stream before the answer was whole."),
+};
+
+/** A part of an answer. */
+interface AnswerPart extends StreamedAnswer {
+  /** True if it only says that nothing follows. */
+  readonly isEmpty: boolean;
+  readonly metadata: Readonly<Record<string, string>>;
+}
+
+/**
+ * The parts of an answer that is alone on its stream, until the one that is said to be the last. A server that says it
+ * of none has given all once the stream ends.
+ */
+export async function* readParts(
+  answers: AsyncIterable<{ readonly message: Uint8Array; readonly metadata: Readonly<Record<string, string>> }>,
+  errors = PLAIN_ERRORS,
+): AsyncGenerator<AnswerPart, void, undefined> {
+  let isWhole = false;
+  for await (const { message, metadata } of answers) {
+    const answer = decodeOr(errors.unreadable, message);
+    const { isFinal, outputs, errorText } = answer;
+    if (errorText !== "") throw errors.answered(errorText);
+    yield { ...answer, metadata, isEmpty: isFinal === true && Object.keys(outputs).length === 0 };
+    if (isFinal === true) return;
+    isWhole = isFinal === undefined;
+  }
+  if (!isWhole) throw errors.cut();
+}
+
+function decodeOr(toError: PartErrors["unreadable"], message: Uint8Array): StreamedAnswer {
+  try {
+    return decodeStreamResponse(message);
+  } catch (cause) {
+    throw toError(cause);
+  }
+}
+
+function readResponse(reader: WireReader, parameters: Map<string, Parameter>): InferAnswer {
   const budget = new DecodeBudget(Number.POSITIVE_INFINITY);
   const texts = { [RESPONSE.model]: "", [RESPONSE.version]: "", [RESPONSE.id]: "" };
   const heads: InputFields[] = [];
@@ -96,6 +195,7 @@ function readResponse(reader: WireReader): InferAnswer {
     const field = tag >>> 3;
     if ((tag & 7) !== WIRE.bytes) reader.skip(tag);
     else if (field in texts) texts[field as keyof typeof texts] = reader.text();
+    else if (field === RESPONSE.parameters) readParameter(reader, parameters, budget);
     else if (field === RESPONSE.outputs) heads.push(readInput(reader, budget));
     else if (field === RESPONSE.raw) raw.push(reader.bytes());
     else reader.skip(tag);

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { decodeInferResponse, encodeInferRequest } from "../../../src/client/grpc/infer-message.ts";
+import { decodeInferResponse, encodeInferRequest } from "../../../src/client/remote/infer-message.ts";
 import { decodeInferRequest } from "../../../src/protocols/kserve/grpc-request.ts";
 import { encodeAs } from "../../../src/tensor/codecs/protobuf/proto-messages.ts";
 import { createTensor, createTensors } from "../../../src/tensor/tensor.ts";
