@@ -253,6 +253,11 @@ export interface OtherModel {
 /** A client of another server. */
 export interface RemoteHandle {
   predict(inputs: Values, options?: RemotePredictOptions): Promise<Tensors>;
+  /**
+   * The same, with the parts of the answer as they come: one of a model that answers once. To leave the loop ends the
+   * call.
+   */
+  stream(inputs: Values, options?: RemotePredictOptions): AsyncGenerator<Tensors, void, undefined>;
 }
 
 /** Choices for {@link RemoteHandle.predict}. */

@@ -2,7 +2,7 @@ import { type ErrorCode, ServingError } from "../errors.ts";
 import type { RemoteHandle, RemotePredictOptions } from "../hooks/hooks.ts";
 import { RemotePart } from "../observability/remote-part.ts";
 import { NO_LIMITS } from "../platform/limits/call-limits.ts";
-import { toTensors } from "../tensor/plain-value.ts";
+import { toTensors, type Values } from "../tensor/plain-value.ts";
 import type { Tensors } from "../tensor/tensor.ts";
 import { blameHook } from "./bound-stage.ts";
 import type { CallOptions } from "./call-options.ts";
@@ -20,6 +20,8 @@ export interface RemoteTlsPaths {
 export interface RemoteClient {
   /** Runs one predict on the server at `address` (host:port). */
   predict(address: string, call: RemoteCall): Promise<Tensors>;
+  /** The same, with the parts of the answer as they come. A reader that stops ends the call. */
+  stream(address: string, call: RemoteCall): AsyncGenerator<Tensors, void, undefined>;
   /** Closes all connections. */
   close(): Promise<void>;
 }
@@ -38,32 +40,69 @@ export interface RemoteCall {
 /** `ctx.remote(address)`: calls that end with the request. */
 export function remoteHandle(client: RemoteClient, address: string, caller: CallOptions): RemoteHandle {
   return {
-    predict: async (inputs, options: RemotePredictOptions = {}) => {
-      const { model = "", signature = "", outputs, timeoutMs, authorization } = options;
-      const { deadline = Number.POSITIVE_INFINITY } = caller.limits ?? NO_LIMITS;
-      const until = timeoutMs === undefined ? deadline : Math.min(Date.now() + timeoutMs, deadline);
-      const part = new RemotePart(caller);
-      let code: string | undefined;
+    predict: async (inputs, options) => {
+      const call = new OpenCall(address, caller);
       try {
-        return await client.predict(address, {
-          inputs: toTensors(inputs),
-          model,
-          signature,
-          outputs,
-          call: {
-            metadata: { ...part.headers, ...(authorization !== undefined && { authorization }) },
-            limits: { deadline: until === Number.POSITIVE_INFINITY ? undefined : until },
-            signal: caller.signal,
-          },
-        });
+        return await client.predict(address, call.of(inputs, options));
       } catch (reason) {
-        code = ServingError.from(reason).code;
-        throw blameHook(refusedThere(reason, address), `A hook gave ${address} what it does not take`);
+        throw call.failed(reason);
       } finally {
-        part.end(address, code);
+        call.end();
+      }
+    },
+    stream: async function* (inputs, options) {
+      const call = new OpenCall(address, caller);
+      try {
+        yield* client.stream(address, call.of(inputs, options));
+      } catch (reason) {
+        throw call.failed(reason);
+      } finally {
+        call.end();
       }
     },
   };
+}
+
+/** A call of another server for a request. */
+class OpenCall {
+  readonly #address: string;
+  readonly #caller: CallOptions;
+  readonly #part: RemotePart;
+  #code: string | undefined;
+
+  constructor(address: string, caller: CallOptions) {
+    this.#address = address;
+    this.#caller = caller;
+    this.#part = new RemotePart(caller);
+  }
+
+  of(inputs: Values, options: RemotePredictOptions = {}): RemoteCall {
+    const { model = "", signature = "", outputs, timeoutMs, authorization } = options;
+    const { limits, signal } = this.#caller;
+    const { deadline = Number.POSITIVE_INFINITY } = limits ?? NO_LIMITS;
+    const until = timeoutMs === undefined ? deadline : Math.min(Date.now() + timeoutMs, deadline);
+    return {
+      inputs: toTensors(inputs),
+      model,
+      signature,
+      outputs,
+      call: {
+        metadata: { ...this.#part.headers, ...(authorization !== undefined && { authorization }) },
+        limits: { deadline: until === Number.POSITIVE_INFINITY ? undefined : until },
+        signal,
+      },
+    };
+  }
+
+  /** The error that the hook gets. */
+  failed(reason: unknown): unknown {
+    this.#code = ServingError.from(reason).code;
+    return blameHook(refusedThere(reason, this.#address), `A hook gave ${this.#address} what it does not take`);
+  }
+
+  end(): void {
+    this.#part.end(this.#address, this.#code);
+  }
 }
 
 /** The other server refuses this one, not the client, which may have shown this one all that it asks for. */

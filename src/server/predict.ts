@@ -1,7 +1,7 @@
 import type { RequestParameters } from "../hooks/hooks.ts";
 import { requestIdOf } from "../observability/request-id.ts";
 import { limitedSignal } from "../platform/async/cancel-source.ts";
-import { createDeferred, type Deferred } from "../platform/async/promises.ts";
+import { handParts } from "../platform/async/hand-parts.ts";
 import { answeredTensors } from "../protocols/answered-tensors.ts";
 import type { InferenceService, InferResponse, PartSink } from "../serving/inference-service.ts";
 import { requireSignature } from "../serving/require-signature.ts";
@@ -73,62 +73,12 @@ export async function* streamParts(
   service: Pick<InferenceService, "acquire">,
   request: OwnRequest,
 ): AsyncGenerator<Tensors, void, undefined> {
-  const leaving = new AbortController();
   const given = request.signal === undefined ? [] : [request.signal];
-  const signal = limitedSignal(AbortSignal.any([leaving.signal, ...given]), request.timeoutMs);
-  const handed = new HandedParts();
-  const answered = inferOwn(service, { ...request, signal }, handed).then(
-    async (answer) => {
-      if (answer.parts === undefined) await handed.write(answer);
-      handed.end();
-    },
-    (reason) => handed.end(reason),
-  );
-  try {
-    for (let part = await handed.next(); part !== undefined; part = await handed.next()) yield part;
-  } finally {
-    leaving.abort();
-    handed.end();
-    await answered;
-  }
-}
-
-/** Hands each part on when it is asked for. */
-class HandedParts implements PartSink {
-  #waiting: { readonly part: Tensors; readonly taken: Deferred<void> } | undefined;
-  #wake = createDeferred<void>();
-  #end: { readonly reason: unknown } | undefined;
-
-  write(part: InferResponse): Promise<void> {
-    const taken = createDeferred<void>();
+  yield* handParts<Tensors>(async (write, leaving) => {
+    const signal = limitedSignal(AbortSignal.any([leaving, ...given]), request.timeoutMs);
     // The hook may write the next part into the same arrays.
-    if (this.#end === undefined) this.#waiting = { part: copyTensors(answeredTensors(part)), taken };
-    else taken.resolve();
-    this.#wake.resolve();
-    return taken.promise;
-  }
-
-  /** Nothing follows; the first reason counts. */
-  end(reason?: unknown): void {
-    this.#end ??= { reason };
-    this.#waiting?.taken.resolve();
-    this.#wake.resolve();
-  }
-
-  /** The next part; undefined = there is none. Throws the reason for the end. */
-  async next(): Promise<Tensors | undefined> {
-    for (;;) {
-      const waiting = this.#waiting;
-      if (waiting !== undefined) {
-        this.#waiting = undefined;
-        waiting.taken.resolve();
-        return waiting.part;
-      }
-      if (this.#end !== undefined) break;
-      this.#wake = createDeferred();
-      await this.#wake.promise;
-    }
-    if (this.#end.reason !== undefined) throw this.#end.reason;
-    return undefined;
-  }
+    const sink = { write: (part: InferResponse) => write(copyTensors(answeredTensors(part))) };
+    const answer = await inferOwn(service, { ...request, signal }, sink);
+    if (answer.parts === undefined) await sink.write(answer);
+  });
 }

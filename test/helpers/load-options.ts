@@ -4,7 +4,14 @@ import { recordedRequests } from "../../src/protocols/recorded-requests.ts";
 import { ModelMemory } from "../../src/serving/model-memory.ts";
 import type { LoadOptions } from "../../src/serving/repository/load-servable.ts";
 
-const remote = { predict: () => Promise.reject(new Error("no remote in this test")), close: async () => {} };
+const noRemote = () => Promise.reject(new Error("no remote in this test"));
+const remote = {
+  predict: noRemote,
+  stream: async function* () {
+    yield noRemote();
+  },
+  close: async () => {},
+};
 
 /** Settings under which a test loads models; hooks run in a thread. */
 export function loadOptions(log: Logger = createSilentLogger()): LoadOptions {

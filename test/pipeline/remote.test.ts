@@ -8,11 +8,18 @@ test("a hook says by what it is known elsewhere, and its client's Authorization 
       calls.push(call);
       return {};
     },
+    stream: async function* (_: string, call: RemoteCall) {
+      calls.push(call);
+      yield {};
+    },
     close: async () => {},
   };
   const caller = { id: "1", metadata: { authorization: "Bearer client" }, signal: new AbortController().signal };
   const remote = remoteHandle(client, "models:9000", caller);
   await remote.predict({});
   await remote.predict({}, { authorization: "Bearer hook" });
-  expect(calls.map(({ call }) => call.metadata.authorization)).toEqual([undefined, "Bearer hook"]);
+  for await (const _ of remote.stream({}));
+  for await (const _ of remote.stream({}, { authorization: "Bearer hook" }));
+  const given = calls.map(({ call }) => call.metadata.authorization);
+  expect(given).toEqual([undefined, "Bearer hook", undefined, "Bearer hook"]);
 });

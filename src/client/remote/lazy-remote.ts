@@ -12,8 +12,16 @@ export class LazyRemote implements RemoteClient {
   }
 
   async predict(address: string, call: RemoteCall): Promise<Tensors> {
+    return (await this.#open()).predict(address, call);
+  }
+
+  async *stream(address: string, call: RemoteCall): AsyncGenerator<Tensors, void, undefined> {
+    yield* (await this.#open()).stream(address, call);
+  }
+
+  #open(): Promise<RemotePool> {
     this.#pool ??= import("./remote-pool.ts").then(({ RemotePool }) => new RemotePool(this.#rules));
-    return (await this.#pool).predict(address, call);
+    return this.#pool;
   }
 
   async close(): Promise<void> {

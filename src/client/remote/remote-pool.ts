@@ -1,7 +1,12 @@
 import { randomUUID } from "node:crypto";
 import { ServingError } from "../../errors.ts";
 import type { RemoteCall, RemoteClient, RemoteTlsPaths } from "../../pipeline/remote.ts";
+import { toAbortSignal } from "../../platform/async/cancel-source.ts";
+import { handParts } from "../../platform/async/hand-parts.ts";
 import type { OverloadRules } from "../../platform/limits/overload-manager.ts";
+import { answeredTensors } from "../../protocols/answered-tensors.ts";
+import type { SingleRequest } from "../../serving/infer-once.ts";
+import type { InferResponse } from "../../serving/inference-service.ts";
 import type { Tensors } from "../../tensor/tensor.ts";
 import { RemoteCredentials } from "./remote-credentials.ts";
 import { createRemoteService, type RemoteService } from "./remote-service.ts";
@@ -30,18 +35,32 @@ export class RemotePool implements RemoteClient {
   }
 
   /** Runs one predict on the server at `address` (host:port, or grpcs://host:port). */
-  async predict(address: string, { inputs, model, signature, outputs: wanted, call }: RemoteCall): Promise<Tensors> {
+  async predict(address: string, call: RemoteCall): Promise<Tensors> {
+    const request = await this.#toRequest(address, call);
+    return answeredTensors(await this.#services.use(address, (service) => service.infer(request)));
+  }
+
+  /** The same, with the parts of the answer as they come. A reader that stops ends the call. */
+  async *stream(address: string, call: RemoteCall): AsyncGenerator<Tensors, void, undefined> {
+    const request = await this.#toRequest(address, call);
+    yield* handParts<Tensors>(async (write, leaving) => {
+      const signal = AbortSignal.any([toAbortSignal(request.call.signal), leaving]);
+      const parts = { write: (part: InferResponse) => write(answeredTensors(part)) };
+      const own = { ...request, parts, call: { ...request.call, signal } };
+      const answer = await this.#services.use(address, (service) => service.infer(own));
+      if (answer.parts === undefined) await parts.write(answer);
+    });
+  }
+
+  async #toRequest(address: string, { inputs, model, signature, outputs, call }: RemoteCall): Promise<SingleRequest> {
     const metadata = { ...(await this.#authorizationAt(address)), ...call.metadata };
-    const request = {
+    return {
       ref: { model },
       signature,
-      inputs: { kind: "tensors", tensors: inputs } as const,
-      outputs: wanted,
+      inputs: { kind: "tensors", tensors: inputs },
+      outputs,
       call: { ...call, id: randomUUID(), metadata },
     };
-    const { outputs } = await this.#services.use(address, (service) => service.infer(request));
-    if (outputs.kind === "tensors") return outputs.tensors;
-    throw new ServingError("internal", `${address} answered JSON to a tensor request.`);
   }
 
   /** The files were checked at the start; clients do not get their paths. */

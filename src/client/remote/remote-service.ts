@@ -2,6 +2,7 @@ import { isMainThread } from "node:worker_threads";
 import type { Client } from "@grpc/grpc-js";
 import { reasonText, ServingError } from "../../errors.ts";
 import { RemotePart } from "../../observability/remote-part.ts";
+import { endOfParts } from "../../pipeline/infer-request.ts";
 import type { RemoteTlsPaths } from "../../pipeline/remote.ts";
 import { decodeInThread, encodeInThread } from "../../platform/codec-host/codec-jobs.ts";
 import { isLargeBytes } from "../../platform/codec-host/large-message.ts";
@@ -33,9 +34,16 @@ import type {
 import { DEFAULT_SIGNATURE } from "../../tensor/signature/signature.ts";
 import { byteSize, type Tensors } from "../../tensor/tensor.ts";
 import { whyUnreachable } from "./connection-problem.ts";
-import { callUnary, createGrpcClient } from "./grpc-client.ts";
+import { callStream, callUnary, createGrpcClient, toBuffer } from "./grpc-client.ts";
 import { isConnected, watchConnection } from "./grpc-connection.ts";
 import { Heartbeat, SILENCE_TIMES, type SilenceTimes } from "./heartbeat.ts";
+import {
+  encodePartsRequest,
+  type InferAnswer,
+  type InferRequest as KserveRequest,
+  readParts,
+  STREAM_PATH,
+} from "./infer-message.ts";
 
 /** Form and limits of the calls to another server. */
 export interface RemoteServiceOptions {
@@ -140,9 +148,54 @@ interface Asked {
 }
 
 function infer(client: Client, asked: Asked, limits: AnswerLimits): Promise<InferResponse> {
-  const { inputs } = asked.request;
+  const { inputs, parts } = asked.request;
   if (inputs.kind === "json") return inferJson(client, asked, inputs);
-  return inferTensors(client, asked, { tensors: inputs.tensors, ...limits });
+  const run = parts === undefined ? inferTensors : inferParts;
+  return run(client, asked, { tensors: inputs.tensors, ...limits });
+}
+
+/**
+ * By KServe V2, which alone has parts. A server without that protocol answers once, as it does for a label, which the
+ * protocol has not.
+ */
+async function inferParts(client: Client, asked: Asked, given: TensorCall): Promise<InferResponse> {
+  const { parts, call } = asked.request;
+  if (asked.ref.label !== undefined) return inferTensors(client, asked, given);
+  const message = encodePartsRequest(toKserve(asked, given.tensors));
+  const answers = callStream(client, STREAM_PATH, { message, call });
+  let end = endOfParts(resolved(asked, {}), asked.request, 0);
+  let count = 0;
+  try {
+    for await (const { isEmpty, isFinal, outputs, ...told } of readParts(answers)) {
+      end = endOfParts(resolved(asked, toResolved(told)), asked.request, count);
+      if (isEmpty) break;
+      const part = { ...end, parts: undefined, outputs: { kind: "tensors", tensors: outputs } as const };
+      const headed = count === 0 ? { ...part, metadata: told.metadata } : part;
+      if (isFinal === true && count === 0) return headed;
+      count++;
+      await parts?.write(headed);
+    }
+  } catch (reason) {
+    const { deadline = Number.POSITIVE_INFINITY } = call.limits ?? {};
+    if (Date.now() >= deadline) throw new ServingError("deadline_exceeded", LATE, { cause: reason });
+    if (count > 0 || ServingError.from(reason).code !== "unimplemented") throw reason;
+    return inferTensors(client, asked, given);
+  }
+  return { ...end, parts: count };
+}
+
+/** Text of the error of a call whose time is up, which the other server may tell first, without a code. */
+const LATE = "The request's deadline passed.";
+
+function toKserve({ ref, request }: Asked, inputs: Tensors): KserveRequest {
+  const { signature, outputs = [], call } = request;
+  const version = ref.version === undefined ? {} : { version: String(ref.version) };
+  const parameters = signature.name === "" ? {} : { signature_name: signature.name };
+  return { model: ref.model, ...version, id: call.id, inputs, outputs, parameters };
+}
+
+function toResolved({ model, version }: Pick<InferAnswer, "model" | "version">): Partial<Resolved> {
+  return { model, ...(/^\d+$/.test(version) && { version: BigInt(version) }) };
 }
 
 interface TensorCall extends AnswerLimits {
@@ -243,8 +296,4 @@ function isLong(inputs: Tensors, call: Call): boolean {
 /** Memory that has to stay here would be copied for the thread. */
 function isLongCopy(bytes: number, { memory }: Call): boolean {
   return bytes > LONG_COPY_BYTES && memory?.isWireOnly === true;
-}
-
-function toBuffer({ buffer, byteOffset, length }: Uint8Array): Buffer {
-  return Buffer.from(buffer, byteOffset, length);
 }

@@ -148,7 +148,7 @@ export interface TestContextOptions {
   /** The end of the request. Default: it does not end. */
   readonly signal?: AbortSignal;
   /** Answers `ctx.remote(address)`. Default: an error, since a test has no other servers. */
-  readonly remote?: (address: string) => RemoteHandle;
+  readonly remote?: (address: string) => Partial<RemoteHandle>;
   /** Default: silent. */
   readonly log?: Logger;
 }
@@ -180,7 +180,8 @@ export async function testContext<State extends object = AnyState>(
   const ctx = createContext({
     drivers: handles.map((handle, index) => new BoundStage(handle, scope, `model ${index + 1}`)),
     models: new BoundModels(findOther, scope),
-    ...{ globalCtx, request: { ...REQUEST, ...request }, call, log, remote },
+    ...{ globalCtx, request: { ...REQUEST, ...request }, call, log },
+    remote: (address) => ({ ...noRemote(address), ...remote(address) }),
   });
   return ctx as HookContext<State>;
 }
@@ -192,8 +193,14 @@ async function load(model: TestModel, index: number, log: Logger): Promise<Model
 }
 
 function noRemote(address: string): RemoteHandle {
-  const message = `The test has no server at ${address}; expected testContext({ remote: (address) => ({ predict }) }).`;
-  return { predict: () => Promise.reject(failedPrecondition(message)) };
+  const message = `The test has no server at ${address}; expected testContext({ remote: (address) => ({ predict, stream }) }).`;
+  const refuse = () => Promise.reject(failedPrecondition(message));
+  return {
+    predict: refuse,
+    stream: async function* () {
+      yield refuse();
+    },
+  };
 }
 
 /** A model of a test: a fake one, the path of a real one, or a stage as `createServer` takes it. */

@@ -27,5 +27,6 @@ test("a real model answers in a context, and what the test has not given says ho
   expect(Object.keys(await ctx.models.get("echo").predict({ a: 1 }))).toEqual(["a"]);
   await expect(ctx.models.get("eko").predict({})).rejects.toThrow('no model "eko" among its others');
   await expect(ctx.remote("host:1").predict({})).rejects.toThrow("testContext({ remote:");
+  await expect(ctx.remote("host:1").stream({}).next()).rejects.toThrow("testContext({ remote:");
   await expect(ctx.drivers[0]?.predict({ x: "text" })).rejects.toThrow('"x"');
 });
