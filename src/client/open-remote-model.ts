@@ -15,11 +15,15 @@ export interface RemoteModel {
   readonly outputs: readonly TensorSpec[];
   /** Runs the model; rejects with the server's error. */
   predict(inputs: Values, options?: PredictOptions): Promise<Tensors>;
+  /** Runs it, and gives the parts of its answer as they come, for as long as they come; throws as {@link predict}. */
+  stream(inputs: Values, options?: PredictOptions): AsyncGenerator<Tensors, void, undefined>;
   close(): void;
 }
 
 /** Models may take minutes for their first request. */
 const TIMEOUT_MS = 600_000;
+/** The longest time of a timer. */
+const ENDLESS_MS = 2 ** 31 - 1;
 
 /**
  * Connects to a model, with an `Authorization` if its server asks for one; throws
@@ -35,16 +39,24 @@ export async function openRemoteModel(address: ModelAddress, authorization?: str
     return {
       inputs: inputs.map(toSpec),
       outputs: outputs.map(toSpec),
-      predict: (values, options) =>
-        model.predict(values, options).catch((reason) => {
-          throw new ServingError(ServingError.from(reason).code, textOf(reason), { cause: reason });
-        }),
+      predict: (values, options) => model.predict(values, options).catch(failPlainly),
+      stream: async function* (values, options) {
+        try {
+          yield* model.stream(values, { timeoutMs: ENDLESS_MS, ...options });
+        } catch (reason) {
+          failPlainly(reason);
+        }
+      },
       close: () => connection.$close(),
     };
   } catch (reason) {
     connection.$close();
     throw failedPrecondition(textOf(reason, `${address.text}: `), reason);
   }
+}
+
+function failPlainly(reason: unknown): never {
+  throw new ServingError(ServingError.from(reason).code, textOf(reason), { cause: reason });
 }
 
 /** A server's error without the advice after its text, which is for programs. */

@@ -13,6 +13,7 @@ import { chooseSignature } from "../../tensor/signature/choose-signature.ts";
 import { type ExampleInput, guessExamples, randomTensors } from "../../tensor/signature/example-inputs.ts";
 import type { Signature } from "../../tensor/signature/signature.ts";
 import type { Tensor, Tensors } from "../../tensor/tensor.ts";
+import { untilInterrupted } from "../lifecycle/until-interrupted.ts";
 import { withProgress } from "../live-line.ts";
 import { FIRM_SPACE, flowText } from "../status-reporter/model-table.ts";
 import { addModelFlags, collect, createParser, type ModelFlags, readCount, runParser } from "./create-parser.ts";
@@ -33,6 +34,7 @@ Examples:
   kserving infer segment.onnx --input image=@street.png --output mask --out mask.png
   kserving infer model.onnx --random --json
   kserving infer http://localhost:9001/v2/models/emotion --input @face.jpg --top 3
+  kserving infer http://localhost:9001/v2/models/letters --input text=Hello --stream
 
 A value is JSON, a text, or @FILE: .npy, .json and .csv are read, any other file is one element of bytes, which is an
 image to an image input. @FILE without a name is the only input, or a .json with all of them.
@@ -53,6 +55,7 @@ interface InferFlags extends TargetFlags {
   readonly labels?: string;
   readonly format?: Format;
   readonly out?: string;
+  readonly stream?: boolean;
   readonly json?: boolean;
 }
 
@@ -84,6 +87,7 @@ export function createInferCommand(): Command {
       new Option("--format <format>", "form of the outputs (default: by --out's ending, else table)").choices(FORMATS),
     )
     .option("--out <file>", "write the outputs to a file")
+    .addOption(new Option("--stream", "show each part of the answer as it comes").conflicts("out"))
     .option("--remote-auth-file <file>", "credentials at the server, as for kserving replay")
     .option("--json", "print JSON")
     .action(run);
@@ -93,25 +97,44 @@ async function run(place: string, flags: InferFlags): Promise<void> {
   const format = formatOf(flags);
   const labels = flags.labels === undefined ? undefined : readLabels(flags.labels);
   const top = flags.top === undefined ? {} : { top: readCount("--top", flags.top, 1) };
-  const target = await withProgress(`opening ${place}`, () => openInferTarget(place, flags));
-  try {
-    const outputs = await withProgress("running", () => predict(target, flags));
-    const specs = target.signature?.outputs ?? [];
-    const labelsOf = (name: string) => labels ?? specs.find((spec) => spec.name === name)?.labels;
-    await give(outputs, { ...flags, format, view: { ...top, labelsOf } });
-  } finally {
-    await target.close();
-  }
+  const answer = async (signal?: AbortSignal) => {
+    const target = await withProgress(`opening ${place}`, () => openInferTarget(place, flags));
+    try {
+      const specs = target.signature?.outputs ?? [];
+      const labelsOf = (name: string) => labels ?? specs.find((spec) => spec.name === name)?.labels;
+      const giving = { ...flags, format, view: { ...top, labelsOf } };
+      if (signal === undefined) await give(await withProgress("running", () => predict(target, flags)), giving);
+      else for await (const part of partsOf(target, flags, signal)) await give(part, giving);
+    } finally {
+      await target.close();
+    }
+  };
+  await (flags.stream === true ? untilInterrupted(answer, "the request was given up") : answer());
 }
 
 async function predict(target: InferTarget, flags: InferFlags): Promise<Tensors> {
+  const { values, choices } = await toRequest(target, flags);
+  return target.predict(values, choices);
+}
+
+async function* partsOf(target: InferTarget, flags: InferFlags, signal: AbortSignal): AsyncGenerator<Tensors> {
+  const { values, choices } = await toRequest(target, flags);
+  yield* target.stream(values, { ...choices, signal });
+}
+
+interface TargetRequest {
+  readonly values: Values;
+  readonly choices: Pick<PredictOptions, "signature" | "outputs">;
+}
+
+async function toRequest(target: InferTarget, flags: InferFlags): Promise<TargetRequest> {
   const { input, random = false, seed, signature, output } = flags;
   const takes = target.signature?.inputs?.some((one) => one.default === undefined) ?? true;
   if (input.length === 0 && !random && takes) throw noInput(target.signature);
   const given = await readInputs(input, target.signature);
   const others = random ? randomTensors(await target.examples(), readCount("--seed", seed, 0)) : {};
   const choices = { ...(signature !== undefined && { signature }), ...(output.length > 0 && { outputs: output }) };
-  return target.predict({ ...others, ...given }, choices);
+  return { values: { ...others, ...given }, choices };
 }
 
 function noInput(spec: Signature | undefined): Error {
@@ -170,6 +193,8 @@ interface InferTarget {
   /** Inputs on which the model runs, or that fit it. */
   examples(): Promise<readonly ExampleInput[]>;
   predict(inputs: Values, choices: Pick<PredictOptions, "signature" | "outputs">): Promise<Tensors>;
+  /** The parts of its answer; the answer of one that answers once is the only part. */
+  stream(inputs: Values, choices: Pick<PredictOptions, "signature" | "outputs" | "signal">): AsyncIterable<Tensors>;
   close(): Promise<void>;
 }
 
@@ -191,6 +216,7 @@ async function openLocal(path: string, flags: TargetFlags): Promise<InferTarget>
     signature: chooseSignature(flags.signature ?? "", lease.description.signatures)?.spec,
     examples: async () => (await server.exampleInputs())?.inputs ?? [],
     predict: (inputs, choices) => server.predict(name, inputs, choices),
+    stream: (inputs, choices) => server.stream(name, inputs, choices),
     close: () => server.close(),
   };
 }
@@ -198,14 +224,14 @@ async function openLocal(path: string, flags: TargetFlags): Promise<InferTarget>
 async function openServed(place: string, { driver, hooks, option, remoteAuthFile }: TargetFlags): Promise<InferTarget> {
   if (driver !== undefined || hooks !== undefined || option.length > 0)
     throw invalidArgument(`--driver, --hooks and -o are for a model that is loaded here; "${place}" is a server's.`);
-  const { inputs, outputs, predict, close } = await openRemoteModel(
+  const { inputs, outputs, predict, stream, close } = await openRemoteModel(
     parseModelAddress(place),
     await authorizationAt(place, remoteAuthFile),
   );
   return {
     signature: { inputs, outputs },
     examples: async () => guessExamples(inputs),
-    predict,
+    ...{ predict, stream },
     close: async () => close(),
   };
 }

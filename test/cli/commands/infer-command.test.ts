@@ -8,6 +8,7 @@ import { readNpy, writeNpy } from "../../../src/tensor/codecs/npy.ts";
 import { decodeImage } from "../../../src/tensor/media/decode-image.ts";
 import { createTensor } from "../../../src/tensor/tensor.ts";
 import { startServer } from "../../helpers/start-server.ts";
+import { startKserving } from "../start-kserving.ts";
 import { runCommand } from "./run-command.ts";
 
 const model = (name: string) => fileURLToPath(new URL(`../../fixtures/models/${name}`, import.meta.url));
@@ -107,6 +108,67 @@ test("infer runs a model of a server, over HTTP and gRPC", async () => {
   }
 });
 
+/** Counts up; a file says how often it has ended. */
+const COUNTING = `
+import { appendFileSync } from "node:fs";
+export const inputs = [{ name: "to", dtype: "int32", shape: [1] }];
+export async function* process({ to }, ctx) {
+  try {
+    for (let value = 0; value < to.data[0]; value++) {
+      if (value === 3 && to.data[0] === 4) throw new Error("there is no fourth");
+      yield { value: Int32Array.of(value) };
+      await new Promise(setImmediate);
+    }
+  } finally {
+    appendFileSync(LOG, "ended\\n");
+  }
+}
+`;
+
+/** A model that counts up, of a server and from its file. */
+async function startCounting() {
+  const log = join(mkdtempSync(join(folder, "log-")), "log");
+  const hooks = join(mkdtempSync(join(folder, "hooks-")), "hooks.mjs");
+  writeFileSync(hooks, COUNTING.replace("LOG", JSON.stringify(log)));
+  const { httpUrl, grpcAddress } = await startServer({ models: { count: { driver: "null", hooks } } });
+  const places = [
+    [`${httpUrl}/v2/models/count`],
+    [`grpc://${grpcAddress}/count`],
+    [at("labels.txt"), "--driver", "null", "--hooks", hooks],
+  ];
+  return { places, log };
+}
+
+test("infer shows each part of an answer, and the error after them, from here and from a server", async () => {
+  const { places } = await startCounting();
+  const line = (value: number) => `{"value":{"dtype":"int32","shape":[1],"data":[${value}]}}\n`;
+  for (const place of places) {
+    const [lines, table, failed] = [
+      await runCommand(["infer", ...place, "--input", "to=[2]", "--stream", "--json"]),
+      await runCommand(["infer", ...place, "--input", "to=[1]", "--stream"]),
+      await runCommand(["infer", ...place, "--input", "to=[4]", "--stream", "--json"]),
+    ];
+    expect(lines).toEqual({ code: 0, stderr: "", stdout: line(0) + line(1) });
+    expect(table).toEqual({ code: 0, stderr: "", stdout: "value int32[1]\n  [0]\n" });
+    expect([failed.code, failed.stdout]).toEqual([1, line(0) + line(1) + line(2)]);
+    expect(failed.stderr).toContain("there is no fourth");
+  }
+  const once = await runCommand(["infer", half, "--input", "x=[1]", "--stream", "--json"]);
+  expect(once.stdout).toBe('{"y":{"dtype":"float32","shape":[1],"data":[2.5]}}\n');
+});
+
+test("infer --stream gives the request up where it is interrupted", { timeout: 60_000 }, async () => {
+  const { places, log } = await startCounting();
+  for (const [count, place] of places.entries()) {
+    const program = startKserving(["infer", ...place, "--input", "to=[1000000000]", "--stream", "--json"]);
+    await program.output(/"data":\[5\]/);
+    program.kill("SIGINT");
+    const { signal, stderr } = await program.ended();
+    expect([signal, stderr]).toEqual(["SIGINT", "kserving: interrupted; the request was given up.\n"]);
+    await expect.poll(() => readFileSync(log, "utf8")).toBe("ended\n".repeat(count + 1));
+  }
+});
+
 test.each([
   [
     [half],
@@ -125,6 +187,7 @@ test.each([
   [[half, "--input", "x=[1]", "--format", "npy"], 2, "--format npy needs a file"],
   [[half, "--input", "x=[1]", "--format", "npy", "--json"], 2, "two forms"],
   [[half, "--input", "x=[1]", "--top", "0"], 2, "--top"],
+  [[half, "--input", "x=[1]", "--stream", "--out", "y.json"], 2, "cannot be used with option '--out"],
   [[model("add-two-inputs.onnx"), "--input", `@${at("x.json")}`], 2, "which does not say for which input"],
   [["localhost:9001", "--random"], 2, "http://localhost:9001/v2/models/NAME where HTTP listens"],
   [["http://localhost:9001", "--random"], 2, "http://localhost:9001/v2/models/NAME where HTTP listens"],
