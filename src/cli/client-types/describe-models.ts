@@ -24,8 +24,9 @@ export async function describeServed({ address, authorization, names }: AskedSer
   try {
     const found = names.length > 0 ? names : await readyModels(models);
     const described = found.toSorted().map(async (name) => {
-      const { inputs, outputs } = await models.$model(name).metadata();
-      return [name, { inputs: toTyped(inputs), outputs: toTyped(outputs) }] as const;
+      const model = models.$model(name);
+      const [{ inputs, outputs }, decoupled] = await Promise.all([model.metadata(), model.decoupled()]);
+      return [name, { inputs: toTyped(inputs), outputs: toTyped(outputs), ...(decoupled && { decoupled }) }] as const;
     });
     return new Map(await Promise.all(described));
   } finally {
@@ -51,7 +52,9 @@ export async function describeFile(path: string, flags: ModelFlags): Promise<Des
   try {
     const lease = await server.service.acquire({ model: name });
     lease.release();
-    return new Map([[name, toDescribed(chooseSignature("", lease.description.signatures)?.spec ?? {})]]);
+    const { signatures, decoupled } = lease.description;
+    const described = toDescribed(chooseSignature("", signatures)?.spec ?? {});
+    return new Map([[name, decoupled === true ? { ...described, decoupled } : described]]);
   } finally {
     await server.close();
   }

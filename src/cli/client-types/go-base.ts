@@ -3,15 +3,19 @@
  * with their bytes.
  */
 export const GO_BASE = `import (
+	"bufio"
 	"bytes"
 	"context"
+	"encoding/base64"
 	"encoding/binary"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
+	"math"
 	"net/http"
 	"net/url"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -42,11 +46,25 @@ func (err *Error) Error() string {
 
 // Infer runs any model, and answers with the named outputs, or all. An error of the server is an *Error.
 func (client *Client) Infer(ctx context.Context, model string, inputs map[string]Value, outputs ...string) (map[string]Value, error) {
+	response, err := client.post(ctx, model, "infer", inputs, outputs)
+	if err != nil {
+		return nil, err
+	}
+	defer response.Body.Close()
+	body, err := io.ReadAll(response.Body)
+	if err != nil {
+		return nil, err
+	}
+	return readAnswer(body, response.Header.Get("Inference-Header-Content-Length"))
+}
+
+// post sends a request, and answers with what has the status 200.
+func (client *Client) post(ctx context.Context, model, method string, inputs map[string]Value, outputs []string) (*http.Response, error) {
 	body, headSize, err := requestBody(inputs, outputs)
 	if err != nil {
 		return nil, err
 	}
-	address := strings.TrimRight(client.Address, "/") + "/v2/models/" + url.PathEscape(model) + "/infer"
+	address := strings.TrimRight(client.Address, "/") + "/v2/models/" + url.PathEscape(model) + "/" + method
 	request, err := http.NewRequestWithContext(ctx, http.MethodPost, address, bytes.NewReader(body))
 	if err != nil {
 		return nil, err
@@ -59,27 +77,20 @@ func (client *Client) Infer(ctx context.Context, model string, inputs map[string
 	if deadline, ok := ctx.Deadline(); ok {
 		request.Header.Set("X-Request-Timeout-Ms", strconv.FormatInt(min(max(1, time.Until(deadline).Milliseconds()), 1<<31-1), 10))
 	}
-	return client.send(request)
-}
-
-func (client *Client) send(request *http.Request) (map[string]Value, error) {
 	sender := client.HTTP
 	if sender == nil {
 		sender = http.DefaultClient
 	}
 	response, err := sender.Do(request)
-	if err != nil {
-		return nil, err
+	if err != nil || response.StatusCode == http.StatusOK {
+		return response, err
 	}
 	defer response.Body.Close()
-	body, err := io.ReadAll(response.Body)
+	body, err = io.ReadAll(response.Body)
 	if err != nil {
 		return nil, err
 	}
-	if response.StatusCode != http.StatusOK {
-		return nil, &Error{response.StatusCode, errorText(body)}
-	}
-	return readAnswer(body, response.Header.Get("Inference-Header-Content-Length"))
+	return nil, &Error{response.StatusCode, errorText(body)}
 }
 
 func requestBody(inputs map[string]Value, outputs []string) (body []byte, headSize int, err error) {

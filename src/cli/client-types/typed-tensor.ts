@@ -15,14 +15,16 @@ export interface TypedTensor {
 export interface DescribedModel {
   readonly inputs?: readonly TypedTensor[] | undefined;
   readonly outputs?: readonly TypedTensor[] | undefined;
+  /** True if it answers in parts. */
+  readonly decoupled?: true;
 }
 
-/** An identifier for each name; one that another name has already gets a number, `faces_2`. */
+/** An identifier for each name; one that another name has already, or that is `taken`, gets a number, `faces_2`. */
 export function distinctNames(
   names: readonly string[],
   toIdentifier: (name: string) => string,
+  taken = new Set<string>(),
 ): ReadonlyMap<string, string> {
-  const taken = new Set<string>();
   const found = names.map((name) => {
     const plain = toIdentifier(name);
     let identifier = plain;

@@ -11,7 +11,7 @@ export function writeModelTypes(models: ReadonlyMap<string, DescribedModel>, sou
   return `/** Written by \`kserving client\`; write it again where the models change. */\n${imports}/** The models of ${comment}. */\nexport interface Models {\n${body}}\n`;
 }
 
-function modelLines(name: string, { inputs, outputs }: DescribedModel): string {
+function modelLines(name: string, { inputs, outputs, decoupled }: DescribedModel): string {
   const members = [
     ["inputs", inputs, "In"],
     ["outputs", outputs, "Out"],
@@ -19,7 +19,8 @@ function modelLines(name: string, { inputs, outputs }: DescribedModel): string {
   const lines = members.map(([member, tensors, type]) =>
     tensors === undefined ? `    ${member}: AnyModel["${member}"];\n` : tensorLines(member, tensors, type),
   );
-  return `  ${keyOf(name)}: {\n${lines.join("")}  };\n`;
+  const note = decoupled === true ? "  /** Answers in parts: `stream(inputs)` gives them. */\n" : "";
+  return `${note}  ${keyOf(name)}: {\n${lines.join("")}  };\n`;
 }
 
 function tensorLines(member: string, tensors: readonly TypedTensor[], type: "In" | "Out"): string {

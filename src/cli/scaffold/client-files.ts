@@ -34,12 +34,16 @@ function programOf({ address, models }: ClientSource): string {
   const isProperty = /^[A-Za-z_]\w*$/.test(name) && name !== "then";
   const place = isProperty ? `.${name}` : `.$model(${JSON.stringify(name)})`;
   const close = address.startsWith("grpc") ? "\nmodels.$close();" : "";
+  const inputs = `{ ${exampleMembers(model)} }`;
+  const answer =
+    model.decoupled === true
+      ? `for await (const outputs of models${place}.stream(${inputs}))\n  `
+      : `const outputs = await models${place}.predict(${inputs});\n`;
   return `import { connect } from "kserving/client";
 import type { Models } from "./models.d.ts";
 
 const models = connect<Models>(${JSON.stringify(address)});
-const outputs = await models${place}.predict({ ${exampleMembers(model)} });
-for (const [name, { shape, data }] of Object.entries(outputs)) console.log(name, shape, data);${close}
+${answer}for (const [name, { shape, data }] of Object.entries(outputs)) console.log(name, shape, data);${close}
 `;
 }
 

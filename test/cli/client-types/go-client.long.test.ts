@@ -1,5 +1,5 @@
 import { execFile } from "node:child_process";
-import { mkdirSync } from "node:fs";
+import { mkdirSync, readFileSync } from "node:fs";
 import { join, resolve } from "node:path";
 import { promisify } from "node:util";
 import { describe, expect, it } from "vitest";
@@ -30,6 +30,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"math"
 	"os"
 	"reflect"
 	"time"
@@ -88,6 +89,43 @@ func main() {
 	seen = append(seen, errors.As(err, &answer), answer.Status)
 	_, err = (&models.Client{Address: "http://127.0.0.1:4"}).Half(ctx, models.HalfInputs{X: list[float32](1)})
 	seen = append(seen, err != nil)
+	counted := []int32{}
+	takeOne := func(part models.CountOutputs) error {
+		counted = append(counted, part.Value.Data...)
+		return nil
+	}
+	err = client.CountStream(ctx, models.CountInputs{To: list[int32](2), Fails: list(true)}, takeOne)
+	seen = append(seen, counted, errors.As(err, &answer), answer.Status, answer.Text)
+	enough := errors.New("enough")
+	leave := func(part models.CountOutputs) error { return enough }
+	err = client.CountStream(ctx, models.CountInputs{To: list[int32](1 << 30), Fails: list(false)}, leave)
+	seen = append(seen, errors.Is(err, enough))
+	texts := []string{}
+	err = client.SpellStream(ctx, map[string]models.Value{"x": list[float32](1)}, func(part map[string]models.Value) error {
+		for _, text := range part["text"].(models.Tensor[[]byte]).Data {
+			texts = append(texts, fmt.Sprintf("%q", text))
+		}
+		return nil
+	})
+	seen = append(seen, texts, err)
+	inputs.InFloat16 = list[models.Float16](0x3c00, 0x0001, 0x7bff, 0xfc00, 0x8400, 0x03ff)
+	inputs.InBfloat16 = list[models.BFloat16](0x3f80, 0xc2f7)
+	inputs.InFloat32 = list(float32(math.Inf(-1)), 0.1, 1e-40)
+	parts := 0
+	err = client.TwiceStream(ctx, models.TwiceInputs(inputs), func(part models.TwiceOutputs) error {
+		parts++
+		got := reflect.ValueOf(part)
+		for index := range given.NumField() {
+			data := func(value reflect.Value) any { return value.Field(index).FieldByName("Data").Interface() }
+			if !reflect.DeepEqual(data(reflect.ValueOf(inputs)), data(got)) {
+				seen = append(seen, fmt.Sprint(data(got)))
+			}
+		}
+		return nil
+	})
+	seen = append(seen, parts, err)
+	err = client.Stream(ctx, "none", map[string]models.Value{"x": list[float32](1)}, nil)
+	seen = append(seen, errors.As(err, &answer), answer.Status)
 	cancel()
 	_, err = client.Half(ctx, models.HalfInputs{X: list[float32](1)})
 	seen = append(seen, errors.Is(err, context.Canceled))
@@ -97,8 +135,9 @@ func main() {
 `;
 
 describe.skipIf(!hasProgram("gofmt", "golang-go"))("the client in Go", () => {
-  it("carries every datatype, files, headers and errors", LIMIT, async () => {
-    const { httpUrl } = await startServer({ models: clientModels() });
+  it("carries every datatype, files, headers, parts and errors", LIMIT, async () => {
+    const log = join(tempFolder({ log: "" }), "log");
+    const { httpUrl } = await startServer({ models: clientModels(log) });
     const cwd = await writeModule(httpUrl, PROGRAM);
     const { stdout } = await run("go", ["run", ".", httpUrl, resolve("examples/photos/page.png")], { cwd });
     expect(JSON.parse(stdout)).toEqual([
@@ -111,8 +150,14 @@ describe.skipIf(!hasProgram("gofmt", "golang-go"))("the client in Go", () => {
       ...[true, 404],
       ...[true, 400],
       true,
+      ...[[0, 1], true, 200, "The hook process failed: there is no third"],
+      true,
+      ...[['"a"', '"b"', '"hü"', '"\\xff\\x00"'], null],
+      ...[2, null],
+      ...[true, 404],
       true,
     ]);
+    await expect.poll(() => readFileSync(log, "utf8")).toBe("left\n");
   });
 
   it("compiles for models and inputs of any names", LIMIT, async () => {

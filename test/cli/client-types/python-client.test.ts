@@ -1,4 +1,5 @@
 import { execFile } from "node:child_process";
+import { readFileSync } from "node:fs";
 import { join, resolve } from "node:path";
 import { promisify } from "node:util";
 import { describe, expect, it } from "vitest";
@@ -68,13 +69,38 @@ print(json.dumps([
 ]))
 `;
 
+const PARTS = `
+client = models.Client(sys.argv[1])
+counted, failure = [], None
+try:
+    for part in client.count_stream(to=[2], fails=[True]):
+        counted.append(part.value.tolist())
+except models.ServerError as error:
+    failure = f"ServerError: {error}"
+for part in client.count_stream(to=[1000000], fails=[False]):
+    break
+try:
+    next(client.stream("none", {"x": [1]}))
+except models.ServerError as error:
+    missing = f"ServerError: {error.status}"
+def texts(part):
+    return [one.hex() if 255 in one else one.decode() for one in part["text"]]
+print(json.dumps([
+    [part.value.tolist() for part in client.count_stream(to=[3], fails=[False])],
+    [texts(part) for part in client.stream("spell", {"x": [1]})],
+    [counted, failure],
+    missing,
+    [part["y"].item() for part in client.stream("half", {"x": np.float32([1])})],
+]))
+`;
+
 /** Calls every model with a value for each of its inputs. */
 const AWKWARD = `
 client = models.Client(sys.argv[1])
 values = {"count": 1, "text": ["a", "b", "c"], "flag": [True]}
 count = 0
 for name, method in inspect.getmembers(client, inspect.ismethod):
-    if not name.startswith("_") and name != "infer":
+    if not name.startswith("_") and name not in ("infer", "stream"):
         parameters = inspect.signature(method).parameters
         out = method(**{key: values.get(key, [[1, 2, 3]]) for key in parameters})
         assert all(np.shape(array) for key, array in out.items() if key != "count"), out
@@ -123,6 +149,22 @@ describe.skipIf(missingPython("The client in Python", "numpy"))("the client in P
       expect.stringMatching(/^URLError: .*refused/),
       "ServerError: 200: the answer is not KServe V2's; see whether the address is right",
     ]);
+  });
+
+  it("gives the parts of an answer as they come, the error after them, and ends the request where it is left", async () => {
+    const log = join(tempFolder({ log: "" }), "log");
+    const { httpUrl } = await startServer({ models: clientModels(log) });
+    expect(await runProgram(httpUrl, PARTS)).toEqual([
+      [[0], [1], [2]],
+      [
+        ["a", "b"],
+        ["hü", "ff00"],
+      ],
+      [[[0], [1]], "ServerError: 200: The hook process failed: there is no third"],
+      expect.stringMatching(/^ServerError: 40[04]$/),
+      [2.5],
+    ]);
+    await expect.poll(() => readFileSync(log, "utf8")).toBe("left\n");
   });
 
   it("has a method for each model whatever its name is", async () => {

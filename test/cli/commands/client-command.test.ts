@@ -20,6 +20,15 @@ const outputs: readonly TensorSpec[] = [{ name: "scores", dtype: "float32", shap
 const models = {
   "my-model": { driver: "null", hooks: { inputs, outputs, process: () => ({ scores: [[1, 2, 3]] }) } },
   any: { driver: "null" },
+  parts: {
+    driver: "null",
+    hooks: {
+      outputs,
+      async *process() {
+        yield { scores: [[1, 2, 3]] };
+      },
+    },
+  },
 };
 
 const TYPES = `/** Written by \`kserving client\`; write it again where the models change. */
@@ -37,6 +46,13 @@ export interface Models {
       "my text": In<"bytes", [-1]>;
       ids: In<"int64", [-1, -1]>;
     };
+    outputs: {
+      scores: Out<"float32", [-1, 3]>;
+    };
+  };
+  /** Answers in parts: \`stream(inputs)\` gives them. */
+  parts: {
+    inputs: AnyModel["inputs"];
     outputs: {
       scores: Out<"float32", [-1, 3]>;
     };
@@ -64,6 +80,8 @@ export async function good(blob: Blob) {
   await model.version(2).infer({ ...right, image: createTensor("float32", [1, 1, 1, 3], new Float32Array(3)) });
   await models.any.predict({ whatever: 1, other: blob });
   await models.$model("another").predict({ x: "text" });
+  for await (const part of model.stream(right, { id: "one" })) part.scores.data.fill(0);
+  for await (const { index, outputs } of model.stream([right, right])) outputs?.scores.data.fill(index);
   return [rows, three, first];
 }
 
@@ -72,6 +90,8 @@ export async function bad(blob: Blob) {
   await models.mymodel.predict(right);
   // @ts-expect-error an input that the model lacks
   await model.predict({ ...right, imge: image });
+  // @ts-expect-error an input that the model lacks, of a stream of parts
+  model.stream({ ...right, imge: image });
   // @ts-expect-error an input that is missing
   await model.predict({ image, ids: [[1]] });
   // @ts-expect-error a list of rank 3
@@ -139,7 +159,9 @@ test("client asks with credentials, for the models that are named", async () => 
   const { httpUrl } = await startServer({ models, auth: await authFiles() });
   const file = join(tempFolder({ "auth.txt": `${new URL(httpUrl).host} Bearer ${TOKENS.admin}\n` }), "auth.txt");
   const flags = ["--remote-auth-file", file, "--model", "any", "--json"];
-  expect(JSON.parse((await runCommand(["client", httpUrl, ...flags])).stdout)).toEqual({ models: { any: {} } });
+  const asked = JSON.parse((await runCommand(["client", httpUrl, ...flags, "--model", "parts"])).stdout);
+  expect(asked.models).toMatchObject({ any: {}, parts: { decoupled: true } });
+  expect(asked.models.any).toEqual({});
   const refused = await runCommand(["client", httpUrl]);
   expect([refused.code, refused.stderr]).toEqual([1, expect.stringContaining("401")]);
 });

@@ -3,6 +3,7 @@ import { existsSync, readdirSync, readFileSync, symlinkSync } from "node:fs";
 import { join, resolve } from "node:path";
 import { promisify } from "node:util";
 import { describe, expect, test } from "vitest";
+import type { Hooks } from "../../../src/hooks/hooks.ts";
 import { startServer } from "../../helpers/start-server.ts";
 import { tempFolder } from "../../helpers/temp-folder.ts";
 import { startKserving } from "../start-kserving.ts";
@@ -77,6 +78,22 @@ describe("new client", () => {
       symlinkSync(resolve("node_modules/@types"), join(folder, "node_modules/@types"));
       await node([resolve("node_modules/typescript/bin/tsc")], { cwd: folder });
     }
+  });
+
+  test("the program reads an answer in parts if its model gives one", { timeout: 60_000 }, async () => {
+    const hooks: Hooks = {
+      inputs: [{ name: "x", dtype: "int32", shape: [1] }],
+      async *process() {
+        yield { y: Int32Array.of(1) };
+        yield { y: Int32Array.of(2) };
+      },
+    };
+    const { httpUrl } = await startServer({ models: { parts: { driver: "null", hooks } } });
+    const folder = join(tempFolder({}), "calls");
+    expect((await run(folder, "--server", httpUrl)).code).toBe(0);
+    const node = promisify(execFile).bind(undefined, process.execPath);
+    const { stdout } = await node(["--import", import.meta.resolve("tsx"), "call.ts"], { cwd: folder });
+    expect(stdout).toBe("y [ 1 ] Int32Array(1) [ 1 ]\ny [ 1 ] Int32Array(1) [ 2 ]\n");
   });
 
   test("a server that is not there leaves no folder", async () => {
