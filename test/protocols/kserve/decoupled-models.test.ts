@@ -48,6 +48,26 @@ describe("a model whose driver answers in parts", () => {
   });
 });
 
+const CALLER = `
+export async function* process({ x }, ctx) {
+  for await (const { y } of ctx.models.get("m").stream({ x })) yield { y, part: Int32Array.of(ctx.part ?? 0) };
+}`;
+
+describe.each([1, 0])("hooks of another model, with %d threads,", (workers) => {
+  it("read its parts by its name", async () => {
+    const hooks = `${tempFolder({ "hooks.mjs": CALLER })}/hooks.mjs`;
+    const models = { m: { driver: repeatDriver() }, caller: { driver: "null", hooks } };
+    const { httpUrl: url } = await startServer({ models, workers });
+    const called = await postForParts(`${url}/v2/models/caller/generate_stream`, { x: [7, 8, 9] });
+    const parts = (await called.rest()).map(readPart);
+    expect(parts.map(({ y, part }) => [y, part])).toEqual([
+      [7, 0],
+      [8, 1],
+      [9, 2],
+    ]);
+  });
+});
+
 const half = readFileSync("test/fixtures/models/half-plus-two.onnx");
 /** Gives each element of y as a part of its own. */
 const SPLIT =
