@@ -1,6 +1,6 @@
 import type { Socket } from "node:net";
 import { setTimeout as wait } from "node:timers/promises";
-import { decodeInferResponse } from "../../src/client/grpc/infer-message.ts";
+import { decodeInferResponse } from "../../src/client/remote/infer-message.ts";
 import { makeFrame } from "../../src/http2/frame-output.ts";
 import { ERROR, FLAG, FRAME, PREFACE, SETTING } from "../../src/http2/protocol.ts";
 import { toBlock } from "../../test/grpc/flood-frames.ts";

@@ -1,6 +1,6 @@
 import { type Agent, type IncomingMessage, request } from "node:http";
 import { type Client, status as GRPC_STATUS, Metadata, type ServiceError } from "@grpc/grpc-js";
-import { decodeStreamResponse, encodeInferRequest, methodPath } from "../../src/client/grpc/infer-message.ts";
+import { decodeStreamResponse, encodeInferRequest, methodPath } from "../../src/client/remote/infer-message.ts";
 import { createTensor } from "../../src/tensor/tensor.ts";
 import { type NumberedAnswer, numberedValues, oracle, partsOf, Refused } from "./numbered-request.ts";
 

@@ -5,7 +5,7 @@ import {
   decodeStreamResponse,
   encodeInferRequest,
   methodPath,
-} from "../../src/client/grpc/infer-message.ts";
+} from "../../src/client/remote/infer-message.ts";
 import { createTensor } from "../../src/tensor/tensor.ts";
 import { frame, METHODS, openSession, openStream } from "../attack/grpc-attack.ts";
 import { floats, grpcAnswer, holds } from "../engine/messages.ts";

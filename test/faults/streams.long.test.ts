@@ -1,6 +1,6 @@
 import { Client, credentials } from "@grpc/grpc-js";
 import { expect, onTestFinished, test } from "vitest";
-import { decodeStreamResponse, encodeInferRequest, methodPath } from "../../src/client/grpc/infer-message.ts";
+import { decodeStreamResponse, encodeInferRequest, methodPath } from "../../src/client/remote/infer-message.ts";
 import { createTensor } from "../../src/tensor/tensor.ts";
 import { startServer } from "../helpers/start-server.ts";
 import { tempFolder } from "../helpers/temp-folder.ts";

@@ -14,6 +14,9 @@ export function modelPath({ model, version }: ModelName): string {
   return version === undefined ? path : `${path}/versions/${encodeURIComponent(version)}`;
 }
 
+/** A request without its model, which the path has. */
+type BodyRequest = Pick<ModelRequest, "inputs"> & Partial<Omit<ModelRequest, "model" | "version">>;
+
 /** A body with the headers that describe it. */
 interface InferBody {
   readonly headers: Readonly<Record<string, string>>;
@@ -24,8 +27,8 @@ interface InferBody {
  * The body of a request of KServe V2: with values as bytes after the JSON, or as JSON for servers without the binary
  * extension. Throws `invalid_argument` for a tensor that the form cannot carry.
  */
-export function inferBody(request: Omit<ModelRequest, "model" | "version">, isBinary: boolean): InferBody {
-  const { id, inputs, outputs, parameters } = request;
+export function inferBody(request: BodyRequest, isBinary: boolean): InferBody {
+  const { id = "", inputs, outputs = [], parameters = {} } = request;
   const entries = Object.entries(inputs);
   const parts = isBinary ? entries.map(([, tensor]) => toRaw(tensor)) : [];
   const described = entries.map(([name, tensor], index) => {

@@ -1,4 +1,4 @@
-import { methodPath } from "../../client/grpc/infer-message.ts";
+import { methodPath } from "../../client/remote/infer-message.ts";
 import { failedPrecondition } from "../../errors.ts";
 import { PREDICT_PATH } from "../../protocols/tensorflow-serving/grpc-service.ts";
 import {

@@ -1,4 +1,4 @@
-import { decodeStreamResponse, encodeInferRequest } from "../../client/grpc/infer-message.ts";
+import { decodeStreamResponse, encodeInferRequest } from "../../client/remote/infer-message.ts";
 import type { MessageClient } from "../../client/remote/grpc-client.ts";
 import { publicText, ServingError } from "../../errors.ts";
 import {
