@@ -177,7 +177,7 @@ type Parts = Iterator<unknown, unknown> | AsyncIterator<unknown, unknown>;
 /** Anything that gives parts, at its place in the hook file. */
 interface PartsSource<Part> extends Pick<PartsRun, "place" | "ctx" | "timeoutMs" | "onLeft" | "measure"> {
   readonly open: () => Parts;
-  /** Makes what is taken of a value that was given; throws for anything but a part. */
+  /** Turns a given value into a part; throws for anything but a part. */
   readonly toPart: (value: unknown, number: number) => Part;
   readonly take: (part: Part) => Promise<void>;
 }

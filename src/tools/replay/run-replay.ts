@@ -1,5 +1,5 @@
-import { decodeStreamResponse, encodeInferRequest } from "../../client/remote/infer-message.ts";
 import type { MessageClient } from "../../client/remote/grpc-client.ts";
+import { decodeStreamResponse, encodeInferRequest } from "../../client/remote/infer-message.ts";
 import { publicText, ServingError } from "../../errors.ts";
 import {
   CLASS,
