@@ -35,6 +35,7 @@ const LEFT_WITHIN_MS = 5000;
 /** Above the server's own limit for requests under way. */
 const END_WITHIN_MS = 30_000;
 
+const MIXES = { hooks: HOOK_MIX, lane: LANE_MIX, streams: STREAM_MIX } as const;
 const OPTIONS = {
   minutes: { type: "string", default: "10" },
   lane: { type: "boolean" },
@@ -108,8 +109,6 @@ function modelsOf(started: StartedNumbers, kind: Kind): readonly object[] {
   if (kind === "lane") return [pipeline, { name: LANE_MODEL, path }];
   return kind === "streams" ? [pipeline, hooked(STREAM_MODEL, "bench/soak-stream-hooks.ts", [{ path }])] : [pipeline];
 }
-
-const MIXES = { hooks: HOOK_MIX, lane: LANE_MIX, streams: STREAM_MIX } as const;
 
 /** Gives whether everything was as it should be. */
 async function run(
