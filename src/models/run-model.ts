@@ -6,6 +6,7 @@ import { notOneAnswer } from "../one-answer.ts";
 import { type CancelSignal, CancelSource, toAbortSignal, unlessAborted } from "../platform/async/cancel-source.ts";
 import { settlesWithin } from "../platform/async/promises.ts";
 import { NO_LIMITS } from "../platform/limits/call-limits.ts";
+import { PartTurns } from "../platform/limits/part-turns.ts";
 import type { Tensors } from "../tensor/tensor.ts";
 import { checkOutputs, checkParts, type ForeignModel } from "./foreign-model.ts";
 import type { ModelCall, ModelParts } from "./model-handle.ts";
@@ -68,9 +69,6 @@ async function predict(runnable: RunnableModel, inputs: Tensors, call: ModelCall
 /** A model that answers in parts. */
 type RunnableParts = RunnableModel & { readonly model: Required<Pick<Model, "predictStream">> };
 
-/** Parts that are made in one turn of the event loop, at most: those of a model that waits for nothing. */
-const PARTS_OF_TURN = 16;
-
 /** Time after which a run that has not ended with its reader is reported, in milliseconds. */
 const LEAVE_MS = 2000;
 
@@ -104,8 +102,11 @@ async function runParts(runnable: RunnableParts, inputs: Tensors, { signal, ...c
   signal.addEventListener("abort", abort, { once: true });
   const run = new PartsRun(runnable, inputs, { ...call, signal: own });
   try {
-    for (let number = 1; await run.writeNext(number); number++)
-      if (number % PARTS_OF_TURN === 0) await new Promise(setImmediate);
+    const turns = new PartTurns();
+    for (let number = 1; await run.writeNext(number); number++) {
+      const turn = turns.next();
+      if (turn !== undefined) await turn;
+    }
   } catch (reason) {
     own.abort(reason);
     await run.leave();

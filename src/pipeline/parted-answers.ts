@@ -7,6 +7,7 @@ import { callHook, describeValue, isNamedValues } from "../hooks/run-hook.ts";
 import { notOneAnswer } from "../one-answer.ts";
 import { CancelSource, unlessAborted } from "../platform/async/cancel-source.ts";
 import { createDeferred } from "../platform/async/promises.ts";
+import { PartTurns } from "../platform/limits/part-turns.ts";
 import { copyTensors } from "../tensor/packed-tensor.ts";
 import type { Values } from "../tensor/plain-value.ts";
 import {
@@ -24,9 +25,6 @@ import type { Stages, TakeStep } from "./stages.ts";
 
 /** Parts that `collect` gets at most: its hooks hold all of them at the same time. */
 const MAX_COLLECTED = 65_536;
-
-/** Parts that are made in one turn of the event loop, at most. */
-const PARTS_OF_TURN = 16;
 
 /** Settings and services of a pipeline that answers in parts. */
 interface PartedParts {
@@ -183,15 +181,13 @@ export class PartedAnswers {
   }
 }
 
-/**
- * Lets the event loop turn after some parts: a generator that waits for nothing would otherwise go on until its client
- * takes no more, and neither others nor the news that the client has left would come through.
- */
+/** Takes the parts of an answer in turns with those of others. */
 export function inTurns<Part>(take: (part: Part) => Promise<void>): (part: Part) => Promise<void> {
-  let count = 0;
+  const turns = new PartTurns();
   return async (part) => {
     await take(part);
-    if (++count % PARTS_OF_TURN === 0) await new Promise(setImmediate);
+    const turn = turns.next();
+    if (turn !== undefined) await turn;
   };
 }
 

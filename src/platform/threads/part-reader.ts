@@ -1,6 +1,7 @@
 import { ServingError } from "../../errors.ts";
 import { type CancelSignal, CancelSource, unlessAborted } from "../async/cancel-source.ts";
 import type { MemoryShare } from "../limits/memory/memory-share.ts";
+import { PartTurns } from "../limits/part-turns.ts";
 import { MalformedMessage } from "./host-port.ts";
 import { PartCredit } from "./part-window.ts";
 import type { PartReceiver, RpcClient, RpcResponse } from "./rpc-client.ts";
@@ -34,6 +35,7 @@ export class PartReader<Part> implements PartReceiver {
   readonly source = new CancelSource();
   readonly #options: PartReaderOptions<Part>;
   readonly #waiting: Received<Part>[] = [];
+  readonly #turns = new PartTurns();
   readonly #stopWatching: () => void;
   #credit: PartCredit | undefined;
   #count = 0;
@@ -113,6 +115,8 @@ export class PartReader<Part> implements PartReceiver {
   async #writeAll(): Promise<void> {
     try {
       for (let next = this.#waiting.shift(); next !== undefined; next = this.#waiting.shift()) {
+        const turn = this.#turns.next();
+        if (turn !== undefined) await turn;
         await this.#options.write(next.part);
         this.#shrink(next.bytes);
         this.#credit?.took(next.bytes);
