@@ -5,6 +5,7 @@ import { type Compression, inflate } from "../platform/limits/compression.ts";
 import { ByteList } from "../platform/limits/memory/byte-list.ts";
 import type { MemoryShare } from "../platform/limits/memory/memory-share.ts";
 import { MessageArrival } from "../platform/limits/memory/message-arrival.ts";
+import { StreamTurns } from "../platform/limits/stream-turns.ts";
 import { PREFIX_BYTES } from "./framed-message.ts";
 import { type MessageClock, Timed } from "./message-clock.ts";
 import { notCompressible, tooLarge, tooSlow } from "./message-reader.ts";
@@ -50,6 +51,7 @@ export class MessageStream implements AsyncIterable<Uint8Array> {
   #failure: { readonly reason: unknown } | undefined;
   #wake: (() => void) | undefined;
   readonly #endSlow: Timed;
+  readonly #turns = new StreamTurns();
 
   constructor(stream: ServerStream, limits: MessageStreamLimits) {
     this.#stream = stream;
@@ -87,10 +89,15 @@ export class MessageStream implements AsyncIterable<Uint8Array> {
 
   async #next(): Promise<ArrivedMessage | undefined> {
     for (;;) {
-      if (this.#failure !== undefined) throw this.#failure.reason;
+      this.#assertGoesOn();
       const message = this.#arrived.shift();
       if (message !== undefined) {
         this.#limitTime();
+        const turn = this.#turns.next();
+        if (turn !== undefined) {
+          await turn;
+          this.#assertGoesOn();
+        }
         return message;
       }
       if (this.#hasEnded) return undefined;
@@ -99,6 +106,10 @@ export class MessageStream implements AsyncIterable<Uint8Array> {
         this.#wake = resolve;
       });
     }
+  }
+
+  #assertGoesOn(): void {
+    if (this.#failure !== undefined) throw this.#failure.reason;
   }
 
   async #inflate(bytes: Uint8Array): Promise<Uint8Array> {

@@ -6,7 +6,7 @@ import { notOneAnswer } from "../one-answer.ts";
 import { type CancelSignal, CancelSource, toAbortSignal, unlessAborted } from "../platform/async/cancel-source.ts";
 import { settlesWithin } from "../platform/async/promises.ts";
 import { NO_LIMITS } from "../platform/limits/call-limits.ts";
-import { PartTurns } from "../platform/limits/part-turns.ts";
+import { StreamTurns } from "../platform/limits/stream-turns.ts";
 import type { Tensors } from "../tensor/tensor.ts";
 import { checkOutputs, checkParts, type ForeignModel } from "./foreign-model.ts";
 import type { ModelCall, ModelParts } from "./model-handle.ts";
@@ -102,7 +102,7 @@ async function runParts(runnable: RunnableParts, inputs: Tensors, { signal, ...c
   signal.addEventListener("abort", abort, { once: true });
   const run = new PartsRun(runnable, inputs, { ...call, signal: own });
   try {
-    const turns = new PartTurns();
+    const turns = new StreamTurns();
     for (let number = 1; await run.writeNext(number); number++) {
       const turn = turns.next();
       if (turn !== undefined) await turn;

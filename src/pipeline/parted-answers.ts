@@ -7,7 +7,7 @@ import { callHook, describeValue, isNamedValues } from "../hooks/run-hook.ts";
 import { notOneAnswer } from "../one-answer.ts";
 import { CancelSource, unlessAborted } from "../platform/async/cancel-source.ts";
 import { createDeferred } from "../platform/async/promises.ts";
-import { PartTurns } from "../platform/limits/part-turns.ts";
+import { StreamTurns } from "../platform/limits/stream-turns.ts";
 import { copyTensors } from "../tensor/packed-tensor.ts";
 import type { Values } from "../tensor/plain-value.ts";
 import {
@@ -183,7 +183,7 @@ export class PartedAnswers {
 
 /** Takes the parts of an answer in turns with those of others. */
 export function inTurns<Part>(take: (part: Part) => Promise<void>): (part: Part) => Promise<void> {
-  const turns = new PartTurns();
+  const turns = new StreamTurns();
   return async (part) => {
     await take(part);
     const turn = turns.next();

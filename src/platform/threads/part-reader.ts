@@ -1,7 +1,7 @@
 import { ServingError } from "../../errors.ts";
 import { type CancelSignal, CancelSource, unlessAborted } from "../async/cancel-source.ts";
 import type { MemoryShare } from "../limits/memory/memory-share.ts";
-import { PartTurns } from "../limits/part-turns.ts";
+import { StreamTurns } from "../limits/stream-turns.ts";
 import { MalformedMessage } from "./host-port.ts";
 import { PartCredit } from "./part-window.ts";
 import type { PartReceiver, RpcClient, RpcResponse } from "./rpc-client.ts";
@@ -35,7 +35,7 @@ export class PartReader<Part> implements PartReceiver {
   readonly source = new CancelSource();
   readonly #options: PartReaderOptions<Part>;
   readonly #waiting: Received<Part>[] = [];
-  readonly #turns = new PartTurns();
+  readonly #turns = new StreamTurns();
   readonly #stopWatching: () => void;
   #credit: PartCredit | undefined;
   #count = 0;

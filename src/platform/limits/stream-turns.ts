@@ -1,0 +1,62 @@
+/** Parts of answers, and messages, that a thread handles in one turn of its event loop, of all streams together. */
+const MOST_PIECES = 32;
+/** The same if they take long. */
+const LEAST_PIECES = 4;
+/** Time for them in a turn, in milliseconds. */
+const TURN_MS = 3;
+
+/** Turns of this thread's event loop, as streams share them. */
+const shared = {
+  /** Number of this turn. */
+  turn: 0,
+  beganAt: 0,
+  /** Pieces that a turn may have, that were taken in this one, and of them those of one stream. */
+  most: MOST_PIECES,
+  taken: 0,
+  share: MOST_PIECES,
+  waiting: [] as (() => void)[],
+};
+
+/**
+ * Turns of the event loop for the parts of one answer, or the messages of one stream, in step with those of all others:
+ * a generator that waits for nothing would otherwise go on until its client takes no more, and what comes for a thousand
+ * streams together would be handled at once; neither others nor the news that a client has left would come through.
+ */
+export class StreamTurns {
+  #turn = -1;
+  #used = 0;
+
+  /** A promise if the next part or message is for a later turn of the event loop. */
+  next(): Promise<void> | undefined {
+    if (this.#turn !== shared.turn) this.#used = 0;
+    if (shared.taken < shared.most && this.#used < shared.share) {
+      this.#take();
+      return undefined;
+    }
+    return new Promise((resolve) => {
+      shared.waiting.push(() => {
+        this.#used = 0;
+        this.#take();
+        resolve();
+      });
+    });
+  }
+
+  #take(): void {
+    this.#turn = shared.turn;
+    this.#used++;
+    if (shared.taken++ > 0) return;
+    shared.beganAt = performance.now();
+    setImmediate(beginTurn);
+  }
+}
+
+function beginTurn(): void {
+  // With what the turn had to do for others: then all is slow.
+  const pieceMs = (performance.now() - shared.beganAt) / shared.taken;
+  shared.most = Math.min(MOST_PIECES, Math.max(LEAST_PIECES, Math.floor(TURN_MS / pieceMs)));
+  shared.turn++;
+  shared.taken = 0;
+  shared.share = Math.max(1, Math.floor(shared.most / Math.max(1, shared.waiting.length)));
+  for (const goOn of shared.waiting.splice(0, shared.most)) goOn();
+}
