@@ -19,8 +19,9 @@ const shared = {
 
 /**
  * Turns of the event loop for the parts of one answer, or the messages of one stream, in step with those of all others:
- * a generator that waits for nothing would otherwise go on until its client takes no more, and what comes for a thousand
- * streams together would be handled at once; neither others nor the news that a client has left would come through.
+ * a generator that waits for nothing would otherwise go on until its client takes no more, and what comes for a
+ * thousand streams together would be handled at once; neither others nor the news that a client has left would come
+ * through.
  */
 export class StreamTurns {
   #turn = -1;
