@@ -70,7 +70,7 @@ export class ServingError extends Error {
   /** JavaScript callers may pass any text as code; one that is not a key of {@link STATUS} becomes `unknown`. */
   constructor(code: ErrorCode, message: string, options?: ServingErrorOptions) {
     super(typeof message === "string" ? maskSecrets(shorten(message, MAX_MESSAGE)) : message, options);
-    this.code = isErrorCode(code) ? code : "unknown";
+    this.code = toErrorCode(code);
     this.details = options?.details;
   }
 
@@ -123,6 +123,11 @@ export function pointsToLog(text: string): boolean {
  */
 export function isOwnFailure(reason: unknown): boolean {
   return !(reason instanceof ServingError) || (reason.code === "internal" && reason.message === UNFORESEEN);
+}
+
+/** A code as another server tells it; `unknown` for any that is none. */
+export function toErrorCode(code: unknown): ErrorCode {
+  return isErrorCode(code) ? code : "unknown";
 }
 
 function isErrorCode(code: unknown): code is ErrorCode {

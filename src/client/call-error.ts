@@ -47,9 +47,9 @@ export function answeredText(address: string, answer: string, code: ErrorCode): 
   return `${address} answered ${answer}${advice === undefined ? "" : `${/[.!?]\s*$/.test(answer) ? "" : "."} ${advice}`}`;
 }
 
-/** The error that a server gives in place of an answer of a stream, which has no code. */
-export function streamedError(address: string, serverText: string): CallError {
-  return new CallError("unknown", `${address} answered in the stream: ${serverText}`, { serverText });
+/** The error that a server gives in place of an answer of a stream; only servers like this one tell its code. */
+export function streamedError(address: string, serverText: string, code: ErrorCode = "unknown"): CallError {
+  return new CallError(code, `${address} answered in the stream: ${serverText}`, { serverText });
 }
 
 /** A reason for which a connection could not be encrypted, and what to do. */

@@ -29,6 +29,7 @@ import {
   type PartErrors,
   readParts,
   STREAM_PATH,
+  streamMetadata,
 } from "../remote/infer-message.ts";
 import {
   type ModelAnswer,
@@ -62,10 +63,13 @@ export class GrpcTransport implements Transport {
   }
 
   async *parts(request: ModelRequest, call: TransportCall): AsyncGenerator<Tensors, void, undefined> {
-    const sent = { message: encodePartsRequest(request), call: { ...call, limits: call } };
+    const sent = {
+      message: encodePartsRequest(request),
+      call: { ...call, limits: call, metadata: streamMetadata(call.metadata) },
+    };
     const answers = callStream(this.#client, STREAM_PATH, sent, this.#failed);
     const errors: PartErrors = {
-      answered: (text) => streamedError(this.address, text),
+      answered: (text, code) => streamedError(this.address, text, code),
       unreadable: (cause) => unreadable(this.address, cause),
       cut: () => endedEarly(this.address, "the answer was whole. Send the request again if it may run twice"),
     };
@@ -212,8 +216,8 @@ function endedEarly(address: string, what: string): CallError {
 }
 
 function toAnswer(address: string, message: Buffer): StreamAnswer {
-  const { id, outputs, isFinal, errorText } = decodeStreamResponse(message);
-  return errorText === "" ? { id, outputs, isFinal } : { id, error: streamedError(address, errorText) };
+  const { id, outputs, isFinal, errorText, errorCode } = decodeStreamResponse(message);
+  return errorText === "" ? { id, outputs, isFinal } : { id, error: streamedError(address, errorText, errorCode) };
 }
 
 /** The error of a call that failed; `hasHeaders`: the server had begun its answer. */

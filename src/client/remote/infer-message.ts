@@ -1,9 +1,9 @@
-import { invalidArgument, reasonText, ServingError } from "../../errors.ts";
+import { type ErrorCode, invalidArgument, reasonText, ServingError, toErrorCode } from "../../errors.ts";
 import { DecodeBudget } from "../../platform/limits/memory/decode-budget.ts";
 import { datatypeOf } from "../../protocols/kserve/datatype.ts";
 import { readParameter } from "../../protocols/kserve/grpc-parameters.ts";
 import { type InputFields, readInput } from "../../protocols/kserve/grpc-request.ts";
-import type { Parameter } from "../../protocols/kserve/parameters.ts";
+import { ERROR_CODE, ERROR_CODES, type Parameter } from "../../protocols/kserve/parameters.ts";
 import { fromRaw, toRaw } from "../../protocols/kserve/raw-tensor.ts";
 import { varintsField } from "../../tensor/codecs/protobuf/packed-fields.ts";
 import { bytesTag, MAP_ENTRY, WIRE, WireReader } from "../../tensor/codecs/protobuf/wire-reader.ts";
@@ -93,8 +93,8 @@ export const STREAM_PATH = methodPath("ModelStreamInfer");
 const WITH_END = { triton_enable_empty_final_response: true };
 
 /**
- * A request for an answer in parts, alone on its stream. Its errors stay in the stream, which has no codes: gRPC's
- * client gives up the parts that are not read yet when it learns of a status.
+ * A request for an answer in parts, alone on its stream. Its errors stay in the stream: gRPC's client gives up the
+ * parts that are not read yet when it learns of a status.
  */
 export function encodePartsRequest(request: InferRequest): Buffer {
   return encodeInferRequest({ ...request, parameters: { ...request.parameters, ...WITH_END } });
@@ -104,12 +104,19 @@ export function encodePartsRequest(request: InferRequest): Buffer {
 interface StreamedAnswer extends InferAnswer {
   /** Empty = there is none. */
   readonly errorText: string;
+  /** `unknown` if the server does not say. */
+  readonly errorCode: ErrorCode;
   /** True if its request has no further answers; undefined = the server does not say. */
   readonly isFinal: boolean | undefined;
 }
 
 /** Parameter of the answers of a stream. */
 const FINAL = "triton_final_response";
+
+/** The metadata of a stream, whose errors are to have codes. */
+export function streamMetadata(metadata: Readonly<Record<string, string>>): Readonly<Record<string, string>> {
+  return { ...metadata, [ERROR_CODES]: "true" };
+}
 
 /** Reads a ModelInferResponse; its tensors may view `bytes`. Throws `invalid_argument` for any other bytes. */
 export function decodeInferResponse(bytes: Uint8Array): InferAnswer {
@@ -130,13 +137,14 @@ export function decodeStreamResponse(bytes: Uint8Array): StreamedAnswer {
     else reader.skip(tag);
   }
   const isFinal = parameters.get(FINAL);
-  return { ...answer, errorText, isFinal: typeof isFinal === "boolean" ? isFinal : undefined };
+  const errorCode = toErrorCode(parameters.get(ERROR_CODE));
+  return { ...answer, errorText, errorCode, isFinal: typeof isFinal === "boolean" ? isFinal : undefined };
 }
 
 /** The errors of a stream of parts, as its reader tells them. */
 export interface PartErrors {
   /** The server's own, in place of a part. */
-  readonly answered: (text: string) => Error;
+  readonly answered: (text: string, code: ErrorCode) => Error;
   /** A message that is not one of the protocol. */
   readonly unreadable: (cause: unknown) => Error;
   /** The end of the stream before the last part, or without any. */
@@ -144,7 +152,7 @@ export interface PartErrors {
 }
 
 const PLAIN_ERRORS: PartErrors = {
-  answered: (text) => new ServingError("internal", text),
+  answered: (text, code) => new ServingError(code, text),
   unreadable: (cause) =>
     new ServingError("internal", `The remote server's answer cannot be read: ${reasonText(cause)}`, { cause }),
   cut: () => new ServingError("internal", "The remote server ended its stream before the answer was whole."),
@@ -168,8 +176,8 @@ export async function* readParts(
   let isWhole = false;
   for await (const { message, metadata } of answers) {
     const answer = decodeOr(errors.unreadable, message);
-    const { isFinal, outputs, errorText } = answer;
-    if (errorText !== "") throw errors.answered(errorText);
+    const { isFinal, outputs, errorText, errorCode } = answer;
+    if (errorText !== "") throw errors.answered(errorText, errorCode);
     yield { ...answer, metadata, isEmpty: isFinal === true && Object.keys(outputs).length === 0 };
     if (isFinal === true) return;
     isWhole = isFinal === undefined;

@@ -43,6 +43,7 @@ import {
   type InferRequest as KserveRequest,
   readParts,
   STREAM_PATH,
+  streamMetadata,
 } from "./infer-message.ts";
 
 /** Form and limits of the calls to another server. */
@@ -162,7 +163,10 @@ async function inferParts(client: Client, asked: Asked, given: TensorCall): Prom
   const { parts, call } = asked.request;
   if (asked.ref.label !== undefined) return inferTensors(client, asked, given);
   const message = encodePartsRequest(toKserve(asked, given.tensors));
-  const answers = callStream(client, STREAM_PATH, { message, call });
+  const answers = callStream(client, STREAM_PATH, {
+    message,
+    call: { ...call, metadata: streamMetadata(call.metadata) },
+  });
   let end = endOfParts(resolved(asked, {}), asked.request, 0);
   let count = 0;
   try {

@@ -1,6 +1,6 @@
 import type { DecodeBudget } from "../../platform/limits/memory/decode-budget.ts";
 import { bytesTag, MAP_ENTRY, tagOf, WIRE, type WireReader } from "../../tensor/codecs/protobuf/wire-reader.ts";
-import { bytesField, textField, type WirePart } from "../../tensor/codecs/protobuf/wire-writer.ts";
+import { bytesField, messageField, textField, type WirePart } from "../../tensor/codecs/protobuf/wire-writer.ts";
 import type { Parameter } from "./parameters.ts";
 
 /** Field numbers of inference.InferParameter. */
@@ -50,6 +50,11 @@ function readChoice(reader: WireReader, tag: number): Parameter | undefined {
       reader.skip(tag);
       return undefined;
   }
+}
+
+/** The entry of a `map<string, InferParameter>` with a text. */
+export function textParameter(name: string, value: string): WirePart[] {
+  return [textField(MAP_ENTRY.key, name), messageField(MAP_ENTRY.value, [textField(PARAMETER.string, value)])];
 }
 
 /** The entry of a `map<string, InferParameter>` with a boolean; false is written too, as it is one of several kinds. */

@@ -1,3 +1,4 @@
+import type { ErrorCode } from "../../errors.ts";
 import { type FramedMessage, frameParts } from "../../grpc/framed-message.ts";
 import { defineJob } from "../../platform/codec-host/job.ts";
 import { isLargeBytes, LARGE_COPY_BYTES, MANY_ELEMENTS } from "../../platform/codec-host/large-message.ts";
@@ -12,9 +13,10 @@ import {
 } from "../../tensor/codecs/protobuf/wire-writer.ts";
 import { byteSize, elementCount, type Tensor } from "../../tensor/tensor.ts";
 import { contentsParts } from "./grpc-contents.ts";
-import { booleanParameter } from "./grpc-parameters.ts";
+import { booleanParameter, textParameter } from "./grpc-parameters.ts";
 import type { GrpcForm, KserveEncoding } from "./grpc-request.ts";
 import { type AnsweredOutput, type KserveAnswer, sentTensors } from "./kserve-answer.ts";
+import { ERROR_CODE } from "./parameters.ts";
 import { rawSize, toRaw } from "./raw-tensor.ts";
 
 /** Field numbers of inference.ModelInferResponse, its tensors, and inference.ModelStreamInferResponse. */
@@ -41,19 +43,28 @@ function finalField(isFinal: boolean): WirePart {
   return messageField(RESPONSE.parameters, booleanParameter("triton_final_response", isFinal));
 }
 
-/** Writes a ModelStreamInferResponse with an error, the id of the failed request, and the version that failed. */
-export function encodeStreamError(message: string, id: string, failed?: ServedVersion): Buffer {
-  const error = textField(STREAM.error, message);
-  const names = [textField(RESPONSE.id, id)];
-  if (failed !== undefined) {
-    const { model, version } = failed;
-    names.push(textField(RESPONSE.model, model), textField(RESPONSE.version, String(version)), FINAL);
-  }
-  return encodeMessage(id === "" && failed === undefined ? [error] : [error, messageField(STREAM.response, names)]);
+/** An error in a stream. */
+interface StreamError {
+  readonly message: string;
+  /** Of the failed request; empty = it has none. */
+  readonly id: string;
+  /** The version of a model that has failed; absent = the request did not come to one. */
+  readonly failed?: Pick<KserveAnswer, "model" | "version"> | undefined;
+  /** For clients that ask for it; absent = it is not told. */
+  readonly code?: ErrorCode | undefined;
 }
 
-/** A version of a model that has failed. */
-type ServedVersion = Pick<KserveAnswer, "model" | "version">;
+/** Writes a ModelStreamInferResponse with an error. */
+export function encodeStreamError({ message, id, failed, code }: StreamError): Buffer {
+  const error = textField(STREAM.error, message);
+  const facts: WirePart[] = id === "" ? [] : [textField(RESPONSE.id, id)];
+  if (failed !== undefined) {
+    const { model, version } = failed;
+    facts.push(textField(RESPONSE.model, model), textField(RESPONSE.version, String(version)), FINAL);
+  }
+  if (code !== undefined) facts.push(messageField(RESPONSE.parameters, textParameter(ERROR_CODE, code)));
+  return encodeMessage(facts.length === 0 ? [error] : [error, messageField(STREAM.response, facts)]);
+}
 
 /** A ModelInferResponse in its wire form; with `borrows`, large values are not copied. */
 export function frameInferResponse(answer: KserveAnswer, encoding: KserveEncoding, borrows: boolean): FramedMessage {

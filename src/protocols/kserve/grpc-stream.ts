@@ -22,6 +22,7 @@ import {
 import { inferKserve } from "./infer-kserve.ts";
 import type { KserveAnswer, KserveParts } from "./kserve-answer.ts";
 import type { KserveRequest } from "./kserve-request.ts";
+import { ERROR_CODES } from "./parameters.ts";
 
 /**
  * Maximum number of open requests of one stream, until their answers have been sent; further ones wait at the client.
@@ -62,6 +63,8 @@ class StreamedRequest implements KserveParts {
   /** True if its answer comes in parts, as they are ready: only answers in one have an order among each other. */
   isParted = false;
   #form: GrpcForm | undefined;
+  /** The last part: only answers of this process's models are in the record. */
+  #written: KserveAnswer | undefined;
   #options: CallOptions | undefined;
 
   constructor(call: StreamedCall) {
@@ -83,6 +86,7 @@ class StreamedRequest implements KserveParts {
   }
 
   async write(part: KserveAnswer): Promise<void> {
+    this.#written = part;
     const { exchange, memory, record } = this.call;
     const message = await this.#encode(part, false);
     memory.grow(message.length);
@@ -101,10 +105,12 @@ class StreamedRequest implements KserveParts {
   }
 
   /** A message with an error; if a model was asked, it says that nothing follows. */
-  encodeError({ message }: ServingError, id: string): Buffer {
-    const { isAdmitted, model, version } = this.call.record;
-    const failed = isAdmitted && version !== undefined ? { model, version } : undefined;
-    return encodeStreamError(cutText(message), id, failed);
+  encodeError({ message, code: own }: ServingError, id: string): Buffer {
+    const { exchange, record } = this.call;
+    const { isAdmitted, model, version } = record;
+    const failed = isAdmitted && version !== undefined ? { model, version } : this.#written;
+    const code = exchange.metadata[ERROR_CODES] === "true" ? own : undefined;
+    return encodeStreamError({ message: cutText(message), id, failed, code });
   }
 
   #encode(answer: KserveAnswer, isFinal: boolean): Buffer | Promise<Buffer> {

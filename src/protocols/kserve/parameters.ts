@@ -10,6 +10,11 @@ export type Parameter = boolean | number | bigint | string;
 /** Parameters of a request that has none. */
 export const NO_PARAMETERS: Parameters = new Map();
 
+/** Metadata of ours by which a client asks that errors in its stream have their codes: `true`. */
+export const ERROR_CODES = "kserving_error_codes";
+/** Parameter of such an error. */
+export const ERROR_CODE = "kserving_error_code";
+
 /** Microseconds, in which the protocol counts `timeout`, in a millisecond. */
 const MICROSECONDS = 1000;
 

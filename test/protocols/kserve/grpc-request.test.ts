@@ -283,7 +283,7 @@ describe("a ModelInferResponse", () => {
   });
 
   it("in a stream reports which request failed and why", () => {
-    expect(kserveOracle.decodeStreamResponse(encodeStreamError("no", "7"))).toMatchObject({
+    expect(kserveOracle.decodeStreamResponse(encodeStreamError({ message: "no", id: "7" }))).toMatchObject({
       error_message: "no",
       infer_response: { id: "7" },
     });
