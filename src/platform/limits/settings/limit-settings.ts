@@ -150,7 +150,7 @@ export const LIMIT_SETTINGS = {
     type: "seconds",
     placeholder: "SECONDS",
     default: 0,
-    help: "maximum time until the first part of an answer in parts; 0 disables",
+    help: "maximum time until the first part of an answer; 0 disables",
     commands: SERVE,
   },
   /**
@@ -162,7 +162,7 @@ export const LIMIT_SETTINGS = {
     type: "seconds",
     placeholder: "SECONDS",
     default: 0,
-    help: "maximum time between two parts of an answer in parts; 0 disables",
+    help: "maximum time between two parts of an answer; 0 disables",
     details: "Time that a client takes to read a part does not count; the time of the whole is `--request-timeout`.",
     commands: SERVE,
   },
