@@ -171,10 +171,10 @@ describe.each(["http", "grpc"] as const)("a client that reads an answer in parts
     const { values, error } = await valuesOf(m.stream({ to: [100] }));
     expect(values).toHaveLength(99);
     expect(error).toBeInstanceOf(ServingError);
-    expect([error?.code, error?.isSafeToRetry]).toEqual(["unknown", false]);
+    expect([error?.code, error?.isSafeToRetry]).toEqual([scheme === "http" ? "unknown" : "internal", false]);
     expect(error?.serverText).toContain("there is no ninety-nine");
     const before = await valuesOf(m.stream({ wrong: [1] }));
-    expect(before).toMatchObject({ values: [], error: { code: scheme === "http" ? "invalid_argument" : "unknown" } });
+    expect(before).toMatchObject({ values: [], error: { code: "invalid_argument" } });
     expect(before.error?.serverText ?? before.error?.message).toContain("wrong");
   });
 

@@ -73,7 +73,7 @@ export class GrpcTransport implements Transport {
       unreadable: (cause) => unreadable(this.address, cause),
       cut: () => endedEarly(this.address, "the answer was whole. Send the request again if it may run twice"),
     };
-    for await (const { outputs, isEmpty } of readParts(answers, errors)) if (!isEmpty) yield outputs;
+    for await (const { outputs, isEmpty } of readParts(answers, { errors })) if (!isEmpty) yield outputs;
   }
 
   stream(requests: AsyncIterable<ModelRequest>, call: TransportCall): AsyncIterable<StreamAnswer> {

@@ -120,19 +120,21 @@ export function streamMetadata(metadata: Readonly<Record<string, string>>): Read
 
 /** Reads a ModelInferResponse; its tensors may view `bytes`. Throws `invalid_argument` for any other bytes. */
 export function decodeInferResponse(bytes: Uint8Array): InferAnswer {
-  return readResponse(new WireReader(bytes, "ModelInferResponse"), new Map());
+  const budget = new DecodeBudget(Number.POSITIVE_INFINITY);
+  return readResponse(new WireReader(bytes, "ModelInferResponse"), { parameters: new Map(), budget });
 }
 
-/** Reads a ModelStreamInferResponse, likewise. */
-export function decodeStreamResponse(bytes: Uint8Array): StreamedAnswer {
+/** Reads a ModelStreamInferResponse, likewise; `maxBytes` limits what its tensors take beyond it. */
+export function decodeStreamResponse(bytes: Uint8Array, maxBytes = Number.POSITIVE_INFINITY): StreamedAnswer {
   const reader = new WireReader(bytes, "ModelStreamInferResponse");
   let answer: InferAnswer = { id: "", model: "", version: "", outputs: createTensors() };
   let errorText = "";
   const parameters = new Map<string, Parameter>();
+  const limits = { parameters, budget: new DecodeBudget(maxBytes) };
   while (reader.hasMore()) {
     const tag = reader.tag();
     if (tag === bytesTag(STREAM.error)) errorText = reader.text();
-    else if (tag === bytesTag(STREAM.response)) answer = readResponse(reader.nested("ModelInferResponse"), parameters);
+    else if (tag === bytesTag(STREAM.response)) answer = readResponse(reader.nested("ModelInferResponse"), limits);
     else if (tag >>> 3 === RESPONSE.outputs) throw reader.malformed("its answers are not Triton's, but MLServer's");
     else reader.skip(tag);
   }
@@ -158,6 +160,12 @@ const PLAIN_ERRORS: PartErrors = {
   cut: () => new ServingError("internal", "The remote server ended its stream before the answer was whole."),
 };
 
+interface PartsOptions {
+  readonly errors?: PartErrors;
+  /** Memory that the tensors of one part may take beyond its message, in bytes; default: any. */
+  readonly maxBytes?: number;
+}
+
 /** A part of an answer. */
 interface AnswerPart extends StreamedAnswer {
   /** True if it only says that nothing follows. */
@@ -171,11 +179,11 @@ interface AnswerPart extends StreamedAnswer {
  */
 export async function* readParts(
   answers: AsyncIterable<{ readonly message: Uint8Array; readonly metadata: Readonly<Record<string, string>> }>,
-  errors = PLAIN_ERRORS,
+  { errors = PLAIN_ERRORS, maxBytes }: PartsOptions = {},
 ): AsyncGenerator<AnswerPart, void, undefined> {
   let isWhole = false;
   for await (const { message, metadata } of answers) {
-    const answer = decodeOr(errors.unreadable, message);
+    const answer = decodeOr(errors.unreadable, () => decodeStreamResponse(message, maxBytes));
     const { isFinal, outputs, errorText, errorCode } = answer;
     if (errorText !== "") throw errors.answered(errorText, errorCode);
     yield { ...answer, metadata, isEmpty: isFinal === true && Object.keys(outputs).length === 0 };
@@ -185,16 +193,21 @@ export async function* readParts(
   if (!isWhole) throw errors.cut();
 }
 
-function decodeOr(toError: PartErrors["unreadable"], message: Uint8Array): StreamedAnswer {
+function decodeOr(toError: PartErrors["unreadable"], decode: () => StreamedAnswer): StreamedAnswer {
   try {
-    return decodeStreamResponse(message);
+    return decode();
   } catch (cause) {
     throw toError(cause);
   }
 }
 
-function readResponse(reader: WireReader, parameters: Map<string, Parameter>): InferAnswer {
-  const budget = new DecodeBudget(Number.POSITIVE_INFINITY);
+/** The parameters of a response, which are filled, and what its tensors may take. */
+interface ReadResponse {
+  readonly parameters: Map<string, Parameter>;
+  readonly budget: DecodeBudget;
+}
+
+function readResponse(reader: WireReader, { parameters, budget }: ReadResponse): InferAnswer {
   const texts = { [RESPONSE.model]: "", [RESPONSE.version]: "", [RESPONSE.id]: "" };
   const heads: InputFields[] = [];
   const raw: Uint8Array[] = [];

@@ -170,7 +170,9 @@ async function inferParts(client: Client, asked: Asked, given: TensorCall): Prom
   let end = endOfParts(resolved(asked, {}), asked.request, 0);
   let count = 0;
   try {
-    for await (const { isEmpty, isFinal, outputs, ...told } of readParts(answers)) {
+    for await (const { isEmpty, isFinal, outputs, ...told } of readParts(answers, {
+      maxBytes: given.maxMessageBytes,
+    })) {
       end = endOfParts(resolved(asked, toResolved(told)), asked.request, count);
       if (isEmpty) break;
       const part = { ...end, parts: undefined, outputs: { kind: "tensors", tensors: outputs } as const };

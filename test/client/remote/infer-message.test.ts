@@ -1,5 +1,9 @@
 import { expect, test } from "vitest";
-import { decodeInferResponse, encodeInferRequest } from "../../../src/client/remote/infer-message.ts";
+import {
+  decodeInferResponse,
+  decodeStreamResponse,
+  encodeInferRequest,
+} from "../../../src/client/remote/infer-message.ts";
 import { decodeInferRequest } from "../../../src/protocols/kserve/grpc-request.ts";
 import { encodeAs } from "../../../src/tensor/codecs/protobuf/proto-messages.ts";
 import { createTensor, createTensors } from "../../../src/tensor/tensor.ts";
@@ -25,4 +29,29 @@ test.each([
   const output = { name: "y", datatype: "FP32", shape: ["2"], ...(contents && { contents }) };
   const bytes = encodeAs("inference.ModelInferResponse", { modelName: "m", outputs: [output], rawOutputContents: raw });
   expect(decodeInferResponse(bytes).outputs).toEqual({ y: createTensor("float32", [2], Float32Array.of(1, 2.5)) });
+});
+
+test("the tensors of an answer in a stream take no more memory than they may", () => {
+  const output = {
+    name: "y",
+    datatype: "BYTES",
+    shape: ["100000"],
+    contents: { bytesContents: Array(100_000).fill("") },
+  };
+  const bytes = encodeAs("inference.ModelStreamInferResponse", {
+    inferResponse: { modelName: "m", outputs: [output] },
+  });
+  expect(decodeStreamResponse(bytes).outputs.y?.shape).toEqual([100_000]);
+  expect(() => decodeStreamResponse(bytes, 1_000_000)).toThrow(/memory|bytes/);
+});
+
+test("an error in a stream has its code, where the server tells one that there is", () => {
+  const failed = (code: string) => {
+    const parameters = { kserving_error_code: { stringParam: code } };
+    return encodeAs("inference.ModelStreamInferResponse", { errorMessage: "no", inferResponse: { parameters } });
+  };
+  const codeOf = (bytes: Uint8Array) => decodeStreamResponse(bytes).errorCode;
+  expect(codeOf(failed("not_found"))).toBe("not_found");
+  expect(codeOf(failed("constructor"))).toBe("unknown");
+  expect(codeOf(encodeAs("inference.ModelStreamInferResponse", { errorMessage: "no" }))).toBe("unknown");
 });
