@@ -102,6 +102,7 @@ const FAULTS: Readonly<Record<string, Fault>> = {
     code: "failed_precondition",
     texts: {
       "TensorFlow Serving gRPC": 'Serving signature key "no" not found.',
+      "PredictStreamed gRPC": 'Serving signature key "no" not found.',
       "TensorFlow Serving HTTP": 'Serving signature name: "no" not found in signature def',
       sagemaker: 'Serving signature name: "no" not found in signature def',
       "simple-tensorflow-serving": [
@@ -120,6 +121,7 @@ const FAULTS: Readonly<Record<string, Fault>> = {
     code: "invalid_argument",
     texts: {
       "TensorFlow Serving gRPC": "output tensor alias not found in signature: z Outputs expected to be in the set {x}.",
+      "PredictStreamed gRPC": "output tensor alias not found in signature: z Outputs expected to be in the set {x}.",
       "TensorFlow Serving HTTP": "output tensor alias not found in signature: z Outputs expected to be in the set {x}.",
       sagemaker: "output tensor alias not found in signature: z Outputs expected to be in the set {x}.",
       kserve: "unexpected inference output 'z' for model 'default'. The model gives 'x' FP32 [-1].",
@@ -131,6 +133,7 @@ const FAULTS: Readonly<Record<string, Fault>> = {
     code: "invalid_argument",
     texts: {
       "TensorFlow Serving gRPC": "Malformed PredictRequest: a field claims 99 bytes, 0 are left (byte 2 of 2).",
+      "PredictStreamed gRPC": "Malformed PredictRequest: a field claims 99 bytes, 0 are left (byte 2 of 2).",
       "Regress gRPC":
         "Malformed ClassificationRequest or RegressionRequest: a field claims 99 bytes, 0 are left (byte 2 of 2).",
       "Regress HTTP": "JSON Parse error: Missing a name for object member. at offset: 1",

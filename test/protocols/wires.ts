@@ -41,16 +41,16 @@ const values = ({ count = 2 }: Question) => new Array<number>(count).fill(0.5);
 
 /** Every protocol that infers, on every transport that it has. */
 export const WIRES = {
-  "TensorFlow Serving gRPC": grpc("tensorflow-serving", "/tensorflow.serving.PredictionService/Predict", (question) => {
-    const { model = "default", version, signature = "", output } = question;
-    const x = {
-      dtype: "DT_FLOAT",
-      tensor_shape: { dim: [{ size: values(question).length }] },
-      float_val: values(question),
-    };
-    const model_spec = { name: model, signature_name: signature, ...(version && { version: { value: version } }) };
-    return oracle.encodeRequest({ model_spec, inputs: { x }, output_filter: output === undefined ? [] : [output] });
-  }),
+  "TensorFlow Serving gRPC": grpc(
+    "tensorflow-serving",
+    "/tensorflow.serving.PredictionService/Predict",
+    predictMessage,
+  ),
+  "PredictStreamed gRPC": grpc(
+    "tensorflow-serving",
+    "/tensorflow.serving.PredictionService/PredictStreamed",
+    predictMessage,
+  ),
   "TensorFlow Serving HTTP": http("tensorflow-serving", "/v1/models/{name}:predict", (question) => {
     const { model = "default", version, signature, output } = question;
     const path = `/v1/models/${model}${version === undefined ? "" : `/versions/${version}`}:predict`;
@@ -120,6 +120,17 @@ export const WIRES = {
 
 /** A key of {@link WIRES}. */
 export type WireName = keyof typeof WIRES;
+
+function predictMessage(question: Question): Buffer {
+  const { model = "default", version, signature = "", output } = question;
+  const x = {
+    dtype: "DT_FLOAT",
+    tensor_shape: { dim: [{ size: values(question).length }] },
+    float_val: values(question),
+  };
+  const model_spec = { name: model, signature_name: signature, ...(version && { version: { value: version } }) };
+  return oracle.encodeRequest({ model_spec, inputs: { x }, output_filter: output === undefined ? [] : [output] });
+}
 
 function modelSpec({ model = "default", version, signature = "" }: Question) {
   return { name: model, signature_name: signature, ...(version !== undefined && { version }) };

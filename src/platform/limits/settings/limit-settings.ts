@@ -150,7 +150,7 @@ export const LIMIT_SETTINGS = {
     type: "seconds",
     placeholder: "SECONDS",
     default: 0,
-    help: "maximum time until the first part of an answer; 0 disables",
+    help: "maximum time to the first part of an answer; 0 disables",
     commands: SERVE,
   },
   /**
