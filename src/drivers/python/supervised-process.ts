@@ -60,7 +60,8 @@ export class SupervisedProcess {
    * that has failed, or the process ends meanwhile.
    */
   async ask(request: PythonRequest): Promise<PythonResponse> {
-    const process = await this.#running();
+    // At once, if it runs: the next request asks which process has most.
+    const process = this.#alive?.isRunning ? this.#alive : await this.#next();
     const answer = await process.ask(request);
     this.#backoff.reset();
     return answer;

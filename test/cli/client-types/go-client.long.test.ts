@@ -79,8 +79,8 @@ func main() {
 	empty, err := client.Half(far, models.HalfInputs{X: models.Tensor[float32]{Data: []float32{}}})
 	stop()
 	seen = append(seen, empty.Y.Shape, len(empty.Y.Data), err)
-	any, err := client.Any(ctx, map[string]models.Value{"x": list[float32](1)})
-	seen = append(seen, any["x"].(models.Tensor[float32]).Data, err)
+	untyped, err := client.Any(ctx, map[string]models.Value{"x": list[float32](1)})
+	seen = append(seen, untyped["x"].(models.Tensor[float32]).Data, err)
 
 	answer := &models.Error{}
 	_, err = client.Infer(ctx, "none", map[string]models.Value{"x": list[float32](1)})
