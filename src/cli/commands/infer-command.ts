@@ -1,3 +1,4 @@
+import { once } from "node:events";
 import { readFileSync } from "node:fs";
 import { extname } from "node:path";
 import { type Command, Option } from "commander";
@@ -104,7 +105,11 @@ async function run(place: string, flags: InferFlags): Promise<void> {
       const labelsOf = (name: string) => labels ?? specs.find((spec) => spec.name === name)?.labels;
       const giving = { ...flags, format, view: { ...top, labelsOf } };
       if (signal === undefined) await give(await withProgress("running", () => predict(target, flags)), giving);
-      else for await (const part of partsOf(target, flags, signal)) await give(part, giving);
+      else
+        for await (const part of partsOf(target, flags, signal)) {
+          await give(part, giving);
+          if (!(await isRead(signal))) break;
+        }
     } finally {
       await target.close();
     }
@@ -165,6 +170,13 @@ async function give(outputs: Tensors, { format, out, view }: Giving): Promise<vo
   const content = format === "json" || format === "table" ? `${text}\n` : await toFile(format, outputs);
   if (out === undefined) process.stdout.write(content);
   else writeOut(out, content);
+}
+
+/** Waits until standard output takes more; false if its reader has left, as `head` does. */
+async function isRead(signal: AbortSignal): Promise<boolean> {
+  const { stdout } = process;
+  if (stdout.writable && stdout.writableNeedDrain) await once(stdout, "drain", { signal }).catch(() => {});
+  return stdout.writable;
 }
 
 function toFile(format: "npy" | "png", outputs: Tensors): Uint8Array | Promise<Uint8Array> {

@@ -169,6 +169,17 @@ test("infer --stream gives the request up where it is interrupted", { timeout: 6
   }
 });
 
+test("infer --stream gives the request up once nobody reads its output", { timeout: 60_000 }, async () => {
+  const { places, log } = await startCounting();
+  for (const [count, place] of places.entries()) {
+    const program = startKserving(["infer", ...place, "--input", "to=[1000000000]", "--stream", "--json"]);
+    await program.output(/"data":\[5\]/);
+    program.stopReading();
+    expect(await program.ended()).toMatchObject({ code: 0, signal: null, stderr: "" });
+    await expect.poll(() => readFileSync(log, "utf8")).toBe("ended\n".repeat(count + 1));
+  }
+});
+
 test.each([
   [
     [half],
