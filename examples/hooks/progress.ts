@@ -1,6 +1,6 @@
 /**
- * The progress of a long job, as events: a browser reads them by `EventSource` or `fetch`, curl with `-N`. The model
- * runs with one row of the body after the other, and is left when the client leaves.
+ * The progress of a long job, as events: a browser reads them by `fetch`, curl with `-N`. The model runs with one row of
+ * the body after the other, and is left when the client leaves.
  *
  *     kserving --driver onnx --model-path test/fixtures/models/half-plus-two.onnx \
  *              --hooks examples/hooks/progress.ts --http-enable
@@ -27,7 +27,7 @@ export default defineHooks({
 
 async function* run(rows: readonly number[], model: (row: number) => Promise<number>): AsyncGenerator<RawEvent> {
   const results: number[] = [];
-  yield { event: "begun", data: { of: rows.length }, retry: 1000 };
+  yield { event: "begun", data: { of: rows.length } };
   for (const [index, row] of rows.entries()) {
     results.push(await model(row));
     yield { event: "progress", id: String(index + 1), data: { done: index + 1, of: rows.length } };

@@ -17,7 +17,7 @@ describe("progress.ts", () => {
     const reader = await postForParts(`${httpUrl}/jobs`, [1, 2]);
     expect(reader.answer.headers["content-type"]).toBe("text/event-stream; charset=utf-8");
     expect(await reader.rest()).toEqual([
-      'event: begun\nretry: 1000\ndata: {"of":2}',
+      'event: begun\ndata: {"of":2}',
       'id: 1\nevent: progress\ndata: {"done":1,"of":2}',
       'id: 2\nevent: progress\ndata: {"done":2,"of":2}',
       'event: result\ndata: {"results":[2.5,3]}',
