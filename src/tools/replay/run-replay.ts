@@ -16,6 +16,7 @@ import { modelSpecParts, NO_MODEL_SPEC, readModelSpec } from "../../protocols/te
 import type { LogKind } from "../../protocols/tensorflow-serving/prediction-log-message.ts";
 import { bytesTag, tagOf, WIRE, WireReader } from "../../tensor/codecs/protobuf/wire-reader.ts";
 import { bytesField, encodeMessage, messageField } from "../../tensor/codecs/protobuf/wire-writer.ts";
+import { DEFAULT_SIGNATURE } from "../../tensor/signature/signature.ts";
 import { createTensor, createTensors, type Tensor, type Tensors } from "../../tensor/tensor.ts";
 import { compareTensors, type Difference, type Tolerances } from "./compare-tensors.ts";
 import { Pace, type ReplayRate } from "./pace.ts";
@@ -73,7 +74,7 @@ async function send(client: MessageClient, call: RecordedCall, { model, outcome,
   }
 }
 
-/** Over KServe's stream, and in the default signature: it names none. */
+/** Over KServe's stream, which is left once there is a part more than were recorded: it may be endless. */
 async function sendForParts(
   client: MessageClient,
   { path, request, place, parts = [] }: RecordedCall,
@@ -81,14 +82,18 @@ async function sendForParts(
 ): Promise<void> {
   const { spec, inputs, outputFilter: outputs } = decodePredictRequest(request, MAX_BYTES);
   const target = model === undefined ? { model: spec.model, version: String(spec.version ?? "") } : { model };
+  const isDefault = spec.signature === "" || spec.signature === DEFAULT_SIGNATURE;
+  const parameters = isDefault ? {} : { signature_name: spec.signature };
+  const asked = encodeInferRequest({ ...target, inputs, outputs, parameters });
   const started = performance.now();
   const came: Tensors[] = [];
   const times: number[] = [];
-  for await (const message of client.stream(path, encodeInferRequest({ ...target, inputs, outputs }), timeoutMs)) {
+  for await (const message of client.stream(path, asked, timeoutMs)) {
     const { errorText, outputs: part } = decodeStreamResponse(message);
     if (errorText !== "") throw new ServingError("unknown", `${errorText} (after ${came.length} parts)`);
     came.push(part);
     times.push(performance.now() - started);
+    if (came.length > parts.length) break;
   }
   const recorded = parts.map(({ response }) => answerTensors("predict_log", response));
   outcome.answered(place, performance.now() - started, partDifferences(recorded, came, tolerances));
@@ -113,7 +118,7 @@ function partDifferences(
     }
   }
   if (recorded.length === came.length) return [...worst.values()];
-  const text = `${recorded.length} were recorded, ${came.length} came`;
+  const text = `${recorded.length} were recorded, ${came.length > recorded.length ? "more" : came.length} came`;
   return [{ output: "(parts)", distance: Number.POSITIVE_INFINITY, text }, ...worst.values()];
 }
 

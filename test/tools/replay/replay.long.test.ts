@@ -203,7 +203,28 @@ describe("answers in parts", () => {
     expect(other.stdout).toMatch(/^number +2 +part 3: by 2 at \[0\]: 2 was recorded, 4 came +record 1 of /m);
     const longer = await replay(file, [], { count: counting(1, 1) });
     expect(longer).toMatchObject({ code: 1, counts: [3, 0, 3, 0, 0] });
-    expect(longer.stdout).toMatch(/^\(parts\) +3 +3 were recorded, 4 came +record 1 of /m);
+    expect(longer.stdout).toMatch(/^\(parts\) +3 +3 were recorded, more came +record 1 of /m);
+  });
+
+  it("are given up one part after those that were recorded", async () => {
+    const file = await recordedParts();
+    const endless = await replay(file, [], { count: counting(1, Number.POSITIVE_INFINITY) });
+    expect(endless).toMatchObject({ code: 1, counts: [3, 0, 3, 0, 0] });
+    expect(endless.stdout).toMatch(/^\(parts\) +3 +3 were recorded, more came +record 1 of /m);
+  });
+
+  it("are asked for in the signature that was recorded", async () => {
+    const driver = `${tempFolder({ "driver.mjs": OF_TWO_SIGNATURES })}/driver.mjs`;
+    const models = { two: { driver } };
+    const folder = tempFolder();
+    const server = await createServer({ models, http: {}, requestLog: { prefix: `${folder}/t` } });
+    for (const parameters of [{ signature_name: "negated" }, { signature_name: "serving_default" }, {}]) {
+      const body = JSON.stringify({ x: 3, parameters });
+      await (await fetch(`${server.httpUrl}/v2/models/two/generate_stream`, { method: "POST", body })).text();
+    }
+    await server.close();
+    const { code, counts } = await replay(logFiles(folder), [], models);
+    expect({ code, counts }).toEqual({ code: 0, counts: [3, 3, 0, 0, 0] });
   });
 
   it("that fail are told with the number of parts before", async () => {
@@ -215,6 +236,26 @@ describe("answers in parts", () => {
     expect(stdout).toContain("(after 1 parts)");
   });
 });
+
+/** Counts to `x`, by the second signature below zero. */
+const OF_TWO_SIGNATURES = `
+import { createTensor, defineDriver } from "kserving";
+const signature = {
+  inputs: [{ name: "x", dtype: "int32", shape: [1] }],
+  outputs: [{ name: "y", dtype: "int32", shape: [1] }],
+};
+export default defineDriver({
+  name: "two",
+  pathless: true,
+  load: async () => ({
+    signatures: { serving_default: signature, negated: signature },
+    async *predictStream({ x }, { signature }) {
+      for (let number = 1; number <= x.data[0]; number++)
+        yield { y: createTensor("int32", [1], Int32Array.of(signature === "negated" ? -number : number)) };
+    },
+    close: async () => {},
+  }),
+});`;
 
 const FAILING = `
 export async function* process() {
