@@ -94,8 +94,13 @@ interface ModelConfig {
   readonly model_transaction_policy?: { readonly decoupled?: boolean } | null;
 }
 
-/** Codes of servers that have no configurations. */
-const CODES_OF_LACK: ReadonlySet<ErrorCode> = new Set(["not_found", "unimplemented"]);
+/** Codes of servers that have no configurations, or show them to nobody, or not to this client. */
+const CODES_OF_LACK: ReadonlySet<ErrorCode> = new Set([
+  "not_found",
+  "unimplemented",
+  "invalid_argument",
+  "permission_denied",
+]);
 
 /** Reads from a configuration whether its model answers in parts. */
 export async function readDecoupled(asked: Promise<unknown>): Promise<boolean> {

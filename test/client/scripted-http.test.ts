@@ -223,3 +223,18 @@ test("a connection can be awaited, and any name is a model", async () => {
   expect(models.$model("then")).toBe(models.$model("then"));
   expect(models.constructor).toBe(models.$model("constructor"));
 });
+
+test.each([
+  [400, false],
+  [403, false],
+  [404, false],
+  [401, "unauthenticated"],
+  [500, "unknown"],
+])(
+  "a configuration that is refused with %i is %s as to whether the model answers in parts",
+  async (status, expected) => {
+    const { url } = await start({ ...SERVER, "/config": (_, response) => response.writeHead(status).end() });
+    const { m } = connect(url, { retries: false });
+    expect(await m!.decoupled().catch(({ code }) => code)).toBe(expected);
+  },
+);
