@@ -1,9 +1,9 @@
 import { connect as connectHttp2 } from "node:http2";
-import { setTimeout as wait } from "node:timers/promises";
 import { Metadata } from "@grpc/grpc-js";
-import { describe, expect, it, onTestFinished } from "vitest";
+import { describe, expect, it, onTestFinished, vi } from "vitest";
 import { frameBytes } from "../../src/grpc/framed-message.ts";
 import type { Hooks } from "../../src/hooks/hooks.ts";
+import { createDeferred } from "../../src/platform/async/promises.ts";
 import { createServer } from "../../src/server/server.ts";
 import type { ServerOptions } from "../../src/server/server-options.ts";
 import type { Plain } from "../grpc/oracle.ts";
@@ -43,8 +43,8 @@ async function start(options: ServerOptions, text = SILENT) {
 
 describe("an answer in parts whose next part does not come", () => {
   it("fails in the form of each protocol where that is the first one", async () => {
-    const { server, generate, predict } = await start({ firstPartTimeoutMs: 100 });
-    const error = "The first part of the answer did not come within 100 ms (--first-part-timeout).";
+    const { server, generate, predict } = await start({ firstPartTimeoutMs: 1000 });
+    const error = "The first part of the answer did not come within 1000 ms (--first-part-timeout).";
     const event = await generate(0);
     expect([event.answer.statusCode, (await event.rest("}")).join("")]).toEqual([504, expect.stringContaining(error)]);
     const line = await predict(0);
@@ -55,8 +55,8 @@ describe("an answer in parts whose next part does not come", () => {
   });
 
   it("ends with an error after its parts in the form of each protocol", async () => {
-    const { server, generate, predict } = await start({ partTimeoutMs: 100 });
-    const error = "Part 3 of the answer did not come within 100 ms (--part-timeout).";
+    const { server, generate, predict } = await start({ partTimeoutMs: 1000 });
+    const error = "Part 3 of the answer did not come within 1000 ms (--part-timeout).";
     const events = await (await generate(2)).rest();
     expect([events.length, events[2]]).toEqual([3, `data: {"error":"${error}"}`]);
     const lines = await (await predict(2)).rest("\n");
@@ -65,29 +65,56 @@ describe("an answer in parts whose next part does not come", () => {
     expect(messages.map(({ error_message: text }) => text)).toEqual(["", "", error]);
     await expect.poll(() => server.inFlight()).toEqual([]);
   });
-
-  it("has all the time for its first part where the others alone are limited", async () => {
-    const { generate } = await start({ partTimeoutMs: 50 });
-    const silent = await Promise.race([generate(0), wait(300, "nothing came")]);
-    expect(silent).toBe("nothing came");
-  });
 });
 
-it("the time that a client takes to read does not count as time between parts", async () => {
-  const hooks: Hooks = {
-    async *process() {
-      for (let number = 0; number < 3; number++) yield { number };
-    },
-  };
-  const options = { firstPartTimeoutMs: 1000, partTimeoutMs: 1000 };
-  const server = await createServer({ listen: false, models: { m: { driver: "null", hooks } }, ...options });
-  onTestFinished(() => server.close());
-  const numbers: unknown[] = [];
-  for await (const { number } of server.stream("m", {})) {
-    numbers.push(number?.data[0]);
-    if (numbers.length === 2) await wait(1500);
+describe("an answer in parts whose time passes", () => {
+  /** A model that gives three parts, the first one once it may, and by whose clock only the test moves time. */
+  async function startOnFakeTime(options: ServerOptions) {
+    const [begun, first] = [createDeferred<void>(), createDeferred<void>()];
+    const hooks: Hooks = {
+      async *process() {
+        begun.resolve();
+        await first.promise;
+        for (let number = 0; number < 3; number++) yield { number };
+      },
+    };
+    const server = await createServer({ listen: false, models: { m: { driver: "null", hooks } }, ...options });
+    onTestFinished(() => server.close());
+    vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout"] });
+    onTestFinished(() => void vi.useRealTimers());
+    return { parts: server.stream("m", {}), begun: begun.promise, first };
   }
-  expect(numbers).toEqual([0, 1, 2]);
+
+  const passTime = async () => {
+    for (let turn = 0; turn < 100; turn++) {
+      await new Promise(setImmediate);
+      vi.advanceTimersByTime(50);
+    }
+  };
+
+  it("has all of it for its first part if the others alone are limited", async () => {
+    const { parts, begun, first } = await startOnFakeTime({ partTimeoutMs: 1000 });
+    const numbers = (async () => {
+      const all: unknown[] = [];
+      for await (const { number } of parts) all.push(number?.data[0]);
+      return all;
+    })();
+    await begun;
+    await passTime();
+    first.resolve();
+    expect(await numbers).toEqual([0, 1, 2]);
+  });
+
+  it("has none that a client takes to read counted", async () => {
+    const { parts, first } = await startOnFakeTime({ firstPartTimeoutMs: 1000, partTimeoutMs: 1000 });
+    first.resolve();
+    const numbers: unknown[] = [];
+    for await (const { number } of parts) {
+      numbers.push(number?.data[0]);
+      await passTime();
+    }
+    expect(numbers).toEqual([0, 1, 2]);
+  });
 });
 
 it("an answer in parts keeps its place among the requests until it is over", async () => {
