@@ -19,8 +19,8 @@ import type { SilenceTimes } from "./heartbeat.ts";
 import { RemoteTlsFiles } from "./remote-tls-files.ts";
 
 /** Choices for {@link createGrpcClient}. */
-interface GrpcClientOptions {
-  /** Maximum size of an answer. */
+export interface GrpcClientOptions {
+  /** Maximum size of an answer, and of its tensors in memory, in bytes. */
   readonly maxMessageBytes: number;
   /** Files for an encrypted connection. */
   readonly tls?: RemoteTlsPaths | undefined;

@@ -6,7 +6,7 @@ import { type InputFields, readInput } from "../../protocols/kserve/grpc-request
 import { ERROR_CODE, ERROR_CODES, type Parameter } from "../../protocols/kserve/parameters.ts";
 import { fromRaw, toRaw } from "../../protocols/kserve/raw-tensor.ts";
 import { varintsField } from "../../tensor/codecs/protobuf/packed-fields.ts";
-import { bytesTag, MAP_ENTRY, WIRE, WireReader } from "../../tensor/codecs/protobuf/wire-reader.ts";
+import { bytesTag, MAP_ENTRY, tagOf, WIRE, WireReader } from "../../tensor/codecs/protobuf/wire-reader.ts";
 import {
   bytesField,
   doubleField,
@@ -28,7 +28,7 @@ export interface InferRequest {
   readonly inputs: Tensors;
   /** Names of the wanted outputs; empty = all. */
   readonly outputs?: readonly string[];
-  readonly parameters?: Readonly<Record<string, string | number | boolean>>;
+  readonly parameters?: Readonly<Record<string, Parameter>>;
 }
 
 /** The answer of a model. */
@@ -52,7 +52,7 @@ const REQUEST = { model: 1, version: 2, id: 3, parameters: 4, inputs: 5, outputs
 const RESPONSE = { model: 1, version: 2, id: 3, parameters: 4, outputs: 5, raw: 6 } as const;
 const STREAM = { error: 1, response: 2 } as const;
 const TENSOR = { name: 1, datatype: 2, shape: 3 } as const;
-const PARAMETER = { bool: 1, int64: 2, string: 3, double: 4 } as const;
+const PARAMETER = { bool: 1, int64: 2, string: 3, double: 4, uint64: 5 } as const;
 
 /** Writes a ModelInferRequest, values as raw contents. Throws `invalid_argument` for complex numbers. */
 export function encodeInferRequest(request: InferRequest): Buffer {
@@ -77,14 +77,20 @@ function headParts(name: string, { dtype, shape }: Tensor): WirePart[] {
   return [textElement(TENSOR.name, name), textField(TENSOR.datatype, datatype), ...sizes];
 }
 
-function parameterParts(name: string, value: string | number | boolean): WirePart[] {
-  return [textElement(MAP_ENTRY.key, name), messageField(MAP_ENTRY.value, [choiceOf(value)])];
+function parameterParts(name: string, value: Parameter): WirePart[] {
+  return [textElement(MAP_ENTRY.key, name), valueField(value)];
 }
 
-function choiceOf(value: string | number | boolean): WirePart {
-  if (typeof value === "string") return textElement(PARAMETER.string, value);
-  if (typeof value === "boolean") return integerField(PARAMETER.bool, Number(value));
-  return Number.isSafeInteger(value) ? integerField(PARAMETER.int64, value) : doubleField(PARAMETER.double, value);
+const MAX_INT64 = 2n ** 63n - 1n;
+
+function valueField(value: Parameter): WirePart {
+  if (typeof value === "string") return messageField(MAP_ENTRY.value, [textElement(PARAMETER.string, value)]);
+  if (typeof value === "number" && !Number.isSafeInteger(value))
+    return messageField(MAP_ENTRY.value, [doubleField(PARAMETER.double, value)]);
+  const field = typeof value === "boolean" ? PARAMETER.bool : value > MAX_INT64 ? PARAMETER.uint64 : PARAMETER.int64;
+  // One of several kinds: 0 and false have to be written too.
+  if (Number(value) === 0) return bytesField(MAP_ENTRY.value, Uint8Array.of(tagOf(field, WIRE.varint), 0));
+  return messageField(MAP_ENTRY.value, [integerField(field, BigInt(value))]);
 }
 
 /** The path of Triton's streams. */
@@ -118,9 +124,12 @@ export function streamMetadata(metadata: Readonly<Record<string, string>>): Read
   return { ...metadata, [ERROR_CODES]: "true" };
 }
 
-/** Reads a ModelInferResponse; its tensors may view `bytes`. Throws `invalid_argument` for any other bytes. */
-export function decodeInferResponse(bytes: Uint8Array): InferAnswer {
-  const budget = new DecodeBudget(Number.POSITIVE_INFINITY);
+/**
+ * Reads a ModelInferResponse; its tensors may view `bytes`, and `maxBytes` bounds what they take beyond it. Throws
+ * `invalid_argument` for any other bytes.
+ */
+export function decodeInferResponse(bytes: Uint8Array, maxBytes = Number.POSITIVE_INFINITY): InferAnswer {
+  const budget = new DecodeBudget(maxBytes);
   return readResponse(new WireReader(bytes, "ModelInferResponse"), { parameters: new Map(), budget });
 }
 
@@ -155,10 +164,23 @@ export interface PartErrors {
 
 const PLAIN_ERRORS: PartErrors = {
   answered: (text, code) => new ServingError(code, text),
-  unreadable: (cause) =>
-    new ServingError("internal", `The remote server's answer cannot be read: ${reasonText(cause)}`, { cause }),
+  unreadable,
   cut: () => new ServingError("internal", "The remote server ended its stream before the answer was whole."),
 };
+
+function unreadable(cause: unknown): ServingError {
+  return new ServingError("internal", `The remote server's answer cannot be read: ${reasonText(cause)}`, { cause });
+}
+
+/** Reads an answer; one that cannot be read is not the client's fault, and rejects with `internal`. */
+export async function readAnswer<T>(read: () => T | Promise<T>): Promise<T> {
+  try {
+    return await read();
+  } catch (cause) {
+    const reason = ServingError.from(cause);
+    throw reason.code === "invalid_argument" ? unreadable(cause) : reason;
+  }
+}
 
 interface PartsOptions {
   readonly errors?: PartErrors;

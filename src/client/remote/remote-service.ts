@@ -1,12 +1,10 @@
 import { isMainThread } from "node:worker_threads";
 import type { Client } from "@grpc/grpc-js";
-import { reasonText, ServingError } from "../../errors.ts";
+import { ServingError } from "../../errors.ts";
 import { RemotePart } from "../../observability/remote-part.ts";
 import { endOfParts } from "../../pipeline/infer-request.ts";
-import type { RemoteTlsPaths } from "../../pipeline/remote.ts";
 import { decodeInThread, encodeInThread } from "../../platform/codec-host/codec-jobs.ts";
 import { isLargeBytes } from "../../platform/codec-host/large-message.ts";
-import type { OverloadRules } from "../../platform/limits/overload-manager.ts";
 import { SERVER_DEFAULTS } from "../../platform/limits/settings/server-settings.ts";
 import { decodePredictJson, encodePredictJson, encodePredictJsonJob } from "../../protocols/kibernetika/grpc-codec.ts";
 import { PREDICT_JSON_PATH } from "../../protocols/kibernetika/grpc-service.ts";
@@ -34,30 +32,26 @@ import type {
 import { DEFAULT_SIGNATURE } from "../../tensor/signature/signature.ts";
 import { byteSize, type Tensors } from "../../tensor/tensor.ts";
 import { whyUnreachable } from "./connection-problem.ts";
-import { callStream, callUnary, createGrpcClient, toBuffer } from "./grpc-client.ts";
+import { callStream, callUnary, createGrpcClient, type GrpcClientOptions, toBuffer } from "./grpc-client.ts";
 import { isConnected, watchConnection } from "./grpc-connection.ts";
-import { Heartbeat, SILENCE_TIMES, type SilenceTimes } from "./heartbeat.ts";
+import { Heartbeat, SILENCE_TIMES } from "./heartbeat.ts";
 import {
+  decodeInferResponse,
+  encodeInferRequest,
   encodePartsRequest,
   type InferAnswer,
   type InferRequest as KserveRequest,
+  methodPath,
+  readAnswer,
   readParts,
   STREAM_PATH,
   streamMetadata,
 } from "./infer-message.ts";
 
-/** Form and limits of the calls to another server. */
-export interface RemoteServiceOptions {
+/** Form and limits of the calls to another server; 256 MB by default, and {@link SILENCE_TIMES}. */
+export interface RemoteServiceOptions extends Partial<GrpcClientOptions> {
   /** `int32` for a server of the original tool, which supports no other. Default `int64`, TensorFlow Serving's. */
   readonly versionEncoding?: VersionEncoding;
-  /** Maximum size of an answer, and of its tensors in memory, in bytes. Default 256 MB. */
-  readonly maxMessageBytes?: number;
-  /** Files for an encrypted connection. */
-  readonly tls?: RemoteTlsPaths | undefined;
-  /** Times after which a silent server counts as gone; default {@link SILENCE_TIMES}. */
-  readonly silence?: SilenceTimes;
-  /** At which rate answers come at least to requests that count no memory of their own. Default: the server's. */
-  readonly overload?: OverloadRules | undefined;
 }
 
 /** Another server behind the interface of our own. */
@@ -148,20 +142,34 @@ interface Asked {
   readonly request: InferRequest;
 }
 
-function infer(client: Client, asked: Asked, limits: AnswerLimits): Promise<InferResponse> {
-  const { inputs, parts } = asked.request;
+/** By Predict, unless parts or parameters are asked for: KServe V2 alone has them, but no labels. */
+async function infer(client: Client, asked: Asked, limits: AnswerLimits): Promise<InferResponse> {
+  const { inputs, parts, call } = asked.request;
   if (inputs.kind === "json") return inferJson(client, asked, inputs);
-  const run = parts === undefined ? inferTensors : inferParts;
-  return run(client, asked, { tensors: inputs.tensors, ...limits });
+  const given = { tensors: inputs.tensors, ...limits };
+  if ((parts ?? call.parameters) === undefined || asked.ref.label !== undefined)
+    return inferTensors(client, asked, given);
+  const answer = await (parts === undefined ? inferOnKserve : inferParts)(client, asked, given);
+  return answer ?? inferTensors(client, asked, given);
 }
 
-/**
- * By KServe V2, which alone has parts. A server without that protocol answers once, as it does for a label, which the
- * protocol has not.
- */
-async function inferParts(client: Client, asked: Asked, given: TensorCall): Promise<InferResponse> {
+/** Undefined if the server has no such protocol. */
+async function inferOnKserve(client: Client, asked: Asked, given: TensorCall): Promise<InferResponse | undefined> {
+  const { call } = asked.request;
+  try {
+    const message = encodeInferRequest(toKserve(asked, given.tensors));
+    const answer = await callUnary(client, methodPath("ModelInfer"), { message, call });
+    const { outputs, ...told } = await readAnswer(() => decodeInferResponse(answer.message, given.maxMessageBytes));
+    const tensors = { kind: "tensors", tensors: outputs } as const;
+    return { ...resolved(asked, toResolved(told)), outputs: tensors, metadata: answer.metadata };
+  } catch (reason) {
+    if (ServingError.from(reason).code !== "unimplemented") throw reason;
+    return undefined;
+  }
+}
+
+async function inferParts(client: Client, asked: Asked, given: TensorCall): Promise<InferResponse | undefined> {
   const { parts, call } = asked.request;
-  if (asked.ref.label !== undefined) return inferTensors(client, asked, given);
   const message = encodePartsRequest(toKserve(asked, given.tensors));
   const answers = callStream(client, STREAM_PATH, {
     message,
@@ -179,14 +187,16 @@ async function inferParts(client: Client, asked: Asked, given: TensorCall): Prom
       const headed = count === 0 ? { ...part, metadata: told.metadata } : part;
       if (isFinal === true && count === 0) return headed;
       count++;
+      call.record?.gavePart(performance.now());
       await parts?.write(headed);
     }
   } catch (reason) {
     const { deadline = Number.POSITIVE_INFINITY } = call.limits ?? {};
     if (Date.now() >= deadline) throw new ServingError("deadline_exceeded", LATE, { cause: reason });
     if (count > 0 || ServingError.from(reason).code !== "unimplemented") throw reason;
-    return inferTensors(client, asked, given);
+    return undefined;
   }
+  if (count === 0) call.record?.beginParts();
   return { ...end, parts: count };
 }
 
@@ -196,7 +206,7 @@ const LATE = "The request's deadline passed.";
 function toKserve({ ref, request }: Asked, inputs: Tensors): KserveRequest {
   const { signature, outputs = [], call } = request;
   const version = ref.version === undefined ? {} : { version: String(ref.version) };
-  const parameters = signature.name === "" ? {} : { signature_name: signature.name };
+  const parameters = { ...call.parameters, ...(signature.name !== "" && { signature_name: signature.name }) };
   return { model: ref.model, ...version, id: call.id, inputs, outputs, parameters };
 }
 
@@ -255,16 +265,6 @@ function decodeAnswer(
   );
 }
 
-/** An answer that cannot be read is not the client's fault. */
-async function readAnswer<T>(read: () => T | Promise<T>): Promise<T> {
-  try {
-    return await read();
-  } catch (cause) {
-    if (ServingError.from(cause).code !== "invalid_argument") throw ServingError.from(cause);
-    throw new ServingError("internal", `The remote server's answer cannot be read: ${reasonText(cause)}`, { cause });
-  }
-}
-
 async function refuseControl(): Promise<never> {
   throw new ServingError("unimplemented", "This is a proxy; load and unload models at the server behind it.");
 }
@@ -290,12 +290,9 @@ export function encodeJson(json: Uint8Array, call: Call): Buffer | Promise<Buffe
 }
 
 function isLong(inputs: Tensors, call: Call): boolean {
-  let bytes = 0;
-  for (const name in inputs) {
-    const tensor = inputs[name]!;
-    if (isLargeBytes(tensor)) return true;
-    bytes += byteSize(tensor);
-  }
+  const tensors = Object.values(inputs);
+  if (tensors.some(isLargeBytes)) return true;
+  const bytes = tensors.reduce((sum, tensor) => sum + byteSize(tensor), 0);
   return isLongCopy(bytes, call);
 }
 

@@ -22,6 +22,16 @@ test("a request is what the server reads", () => {
   expect(Buffer.from(text?.data[0] as Uint8Array).toString()).toBe("ä");
 });
 
+test("parameters are what the server reads, those of no value to proto3 too", () => {
+  const parameters = {
+    ...{ max_tokens: 16, seed: 2n ** 62n + 1n, salt: 2n ** 64n - 1n, stop: "" },
+    ...{ zero: 0, none: 0n, greedy: false, sure: true, temperature: 0.5, penalty: Number.POSITIVE_INFINITY },
+  };
+  const read = decodeInferRequest(encodeInferRequest({ model: "m", inputs: createTensors(), parameters }), 1e6);
+  const integers = { max_tokens: 16n, zero: 0n };
+  expect(Object.fromEntries(read.parameters)).toEqual({ ...parameters, ...integers });
+});
+
 test.each([
   [{ fp32Contents: [1, 2.5] }, []],
   [undefined, [Buffer.from(Float32Array.of(1, 2.5).buffer).toString("base64")]],

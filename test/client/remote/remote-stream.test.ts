@@ -2,18 +2,22 @@ import { describe, expect, onTestFinished, test } from "vitest";
 import { type CallError, connect } from "../../../src/client/node.ts";
 import { createRemoteService } from "../../../src/client/remote/remote-service.ts";
 import type { Hooks } from "../../../src/hooks/hooks.ts";
+import { type SettingOptions, sliceSettings } from "../../../src/platform/limits/settings/server-settings.ts";
 import { PROTOCOLS } from "../../../src/server/protocols.ts";
+import { createServer, type Server } from "../../../src/server/server.ts";
+import type { ServerOptions } from "../../../src/server/server-options.ts";
 import { toTensors } from "../../../src/tensor/plain-value.ts";
 import type { Tensors } from "../../../src/tensor/tensor.ts";
 import { ScriptedService, serve } from "../../grpc/scripted-service.ts";
 import { CollectedParts } from "../../helpers/collect-parts.ts";
+import { createEventLog } from "../../helpers/event-log.ts";
 import { startServer } from "../../helpers/start-server.ts";
 import { tempFolder } from "../../helpers/temp-folder.ts";
 import { postForParts } from "../../proxy/read-parts.ts";
 import { serveHttp } from "../../proxy/serve-http.ts";
 
-/** A server whose model counts up, to 1000 only if it is given up at 3; it says how often it has ended. */
-async function startCounting() {
+/** A server whose model counts up, to 1000 only if it is given up at 3; it says how often it has begun and ended. */
+async function startCounting(start: (options: ServerOptions) => Promise<Server> = startServer) {
   const seen = { begun: 0, ended: 0 };
   const hooks: Hooks = {
     inputs: [{ name: "to", dtype: "int32", shape: [1] }],
@@ -31,7 +35,7 @@ async function startCounting() {
       }
     },
   };
-  const server = await startServer({ stages: [{ driver: "null" }], hooks });
+  const server = await start({ stages: [{ driver: "null" }], hooks });
   return { server, seen, address: server.grpcAddress };
 }
 
@@ -90,9 +94,8 @@ describe("ctx.remote(…).stream", () => {
       [0, 1, 2].slice(0, values.length),
       expect.stringContaining("deadline passed"),
     ]);
-    // A second may be too short for it to begin.
-    await expect.poll(() => seen.ended).toBe(seen.begun);
     await expect.poll(() => server.inFlight()).toEqual([]);
+    expect(seen.ended).toBe(seen.begun);
   });
 
   test("gives the one part of a model that answers once, and names a model that is not there", async () => {
@@ -112,20 +115,22 @@ describe("ctx.remote(…).stream", () => {
     expect((await valuesOf(wrong.stream({ x: [1] }))).error?.serverText).toContain("'to'");
   });
 
-  test("of a server that is not there, or ends in the middle, fails after the parts until then", async () => {
-    const { address, server } = await startCounting();
+  test("of a server that ends in the middle, or is not there, fails after the parts until then", async () => {
+    const { address, server } = await startCounting(async (options) => {
+      const short = await createServer({ ...options, drainTimeoutMs: 100 });
+      onTestFinished(() => short.close().catch(() => {}));
+      return short;
+    });
     const model = await openHook(address, "yield* ctx.remote(ADDRESS).stream(inputs);");
     const values: unknown[] = [];
     let closing: Promise<unknown> | undefined;
     const reading = (async () => {
-      for await (const { value } of model.stream(to(98))) {
-        values.push(value?.data[0]);
-        closing ??= server.close().catch((reason) => reason);
-      }
+      for await (const { value } of model.stream(to(1000)))
+        if (values.push(value?.data[0]) === 3) closing = server.close().catch((reason) => reason);
     })();
-    await reading.catch(() => {});
+    await expect(reading).rejects.toMatchObject({ serverText: expect.any(String) });
     await closing;
-    expect(values).toEqual(values.map((_, index) => index));
+    expect(values).toEqual([0, 1, 2]);
     expect((await valuesOf(model.stream(to(3)))).error?.serverText).toContain("cannot be reached");
   });
 });
@@ -150,6 +155,58 @@ describe("a client of another server, where parts are taken", () => {
     const end = await open(address).infer(request(3, parts));
     expect(parts.parts).toEqual([0, 1, 2].map((value) => ({ value: [value] })));
     expect(end).toMatchObject({ model: "default", version: 1n, parts: 3 });
+  });
+
+  test("counts the parts in the record of the request, also where there are none", async () => {
+    const { address } = await startCounting();
+    const { log, find } = createEventLog();
+    const settings = sliceSettings({ accessLog: true } as SettingOptions);
+    const { url } = await serveHttp(open(address), { log, settings });
+    const ask = async (id: string, path: string, value: number) => {
+      const inputs = [{ name: "to", datatype: "INT32", shape: [1], data: [value] }];
+      await (await postForParts(`${url}/v2/models/default/${path}`, { id, inputs })).rest();
+      return find({ requestId: id });
+    };
+    const line = await ask("three", "infer_stream", 3);
+    expect(line).toMatchObject({ parts: 3, firstPartMs: expect.any(Number) });
+    expect(line.firstPartMs).toBeLessThanOrEqual(Number(line.totalMs));
+    expect(await ask("none", "infer_stream", 0)).toMatchObject({ parts: 0 });
+    expect(await ask("once", "infer", 1)).not.toHaveProperty("parts");
+  });
+
+  test("passes the client's parameters on, in one answer and in parts", async () => {
+    const hooks: Hooks = {
+      process: (_, { request: { parameters, signature } }) => ({
+        seen: JSON.stringify([signature, Object.entries(parameters).map(([name, value]) => `${name}=${value}`)]),
+      }),
+    };
+    const { grpcAddress } = await startServer({ stages: [{ driver: "null" }], hooks });
+    const { url } = await serveHttp(open(grpcAddress));
+    const inputs = [{ name: "x", datatype: "BYTES", shape: [1], data: ["a"] }];
+    const parameters = { max_tokens: 16, seed: 0, greedy: false, priority: 1 };
+    const body = `{"inputs": ${JSON.stringify(inputs)}, "parameters": ${JSON.stringify(parameters)}}`;
+    const seen = '[\\"serving_default\\",[\\"max_tokens=16\\",\\"seed=0\\",\\"greedy=false\\"]]';
+    for (const path of ["infer", "infer_stream"]) {
+      const reader = await postForParts(`${url}/v2/models/default/${path}`, body);
+      expect([reader.answer.statusCode, (await reader.rest("}")).join()]).toEqual([200, expect.stringContaining(seen)]);
+    }
+  });
+
+  test("leaves parameters out for a server without KServe V2, and names a model that is not there", async () => {
+    const scripted = new ScriptedService();
+    const { address } = await serve(scripted, { protocols: PROTOCOLS.filter(({ name }) => name !== "kserve") });
+    const { parts: _, ...once } = request(7, new CollectedParts());
+    const asked = { ...once, call: { ...once.call, parameters: { max_tokens: 16 } } };
+    const answer = await open(address).infer(asked);
+    expect(answer.outputs).toMatchObject({ tensors: { to: { data: Int32Array.of(7) } } });
+    const { address: counting } = await startCounting();
+    await expect(open(counting).infer({ ...asked, ref: { model: "none" } })).rejects.toMatchObject({
+      code: "not_found",
+      message: expect.stringContaining("none"),
+    });
+    await expect(open(counting).infer({ ...asked, signature: "none" })).rejects.toThrow("none");
+    const first = { kind: "tensors", tensors: to(1) } as const;
+    expect(await open(counting).infer({ ...asked, inputs: first })).toMatchObject({ model: "default", version: 1n });
   });
 
   test("resolves with the answer of a model that answers once, and of a server without KServe V2", async () => {
