@@ -108,7 +108,7 @@ describe.skipIf(python === undefined).each(["Counting", "CountingAsync"])("a Pyt
   });
 
   test("that takes too long for a part loses its process", async () => {
-    const model = await load(name, { timeout: "0.3" });
+    const model = await load(name, { timeout: "2" });
     const { parts, failure } = await partsOf(model, { last: 9, fault: "sleep" });
     expect(parts).toHaveLength(2);
     expect(failure).toMatchObject({ code: "deadline_exceeded" });

@@ -52,7 +52,7 @@ describe("answers in parts", () => {
     expect(await measured()).toMatchObject({ kserving_streams_open: 1 });
     open.leave();
     await expect.poll(measured).toMatchObject({ kserving_streams_open: 0 });
-    await (await generate(101, { "x-request-timeout-ms": "200" })).rest();
+    await (await generate(101, { "x-request-timeout-ms": "2000" })).rest();
     expect(await measured()).toEqual({
       kserving_parts_total: 9,
       kserving_time_to_first_part_seconds_count: 5,
@@ -84,7 +84,7 @@ describe("answers in parts", () => {
     expect((await ofHttp("counting")).response_stats).toEqual({});
     await stream(2);
     await (await generate(11)).rest();
-    await (await generate(101, { "x-request-timeout-ms": "200" })).rest();
+    await (await generate(101, { "x-request-timeout-ms": "2000" })).rest();
     const times = (count: number) => ({ count, ns: count === 0 ? 0 : expect.any(Number) });
     const { response_stats: parts } = await ofHttp("counting");
     const counts = { compute_infer: 0, compute_output: 0, success: 0, fail: 0, empty_response: 0, cancel: 0 };
