@@ -2,6 +2,7 @@ import { Client, credentials } from "@grpc/grpc-js";
 import { expect, onTestFinished, test } from "vitest";
 import { decodeStreamResponse, encodeInferRequest, methodPath } from "../../src/client/remote/infer-message.ts";
 import { createTensor } from "../../src/tensor/tensor.ts";
+import { usedMb } from "../fuzz/used-mb.ts";
 import { startServer } from "../helpers/start-server.ts";
 import { tempFolder } from "../helpers/temp-folder.ts";
 import { postForParts } from "../proxy/read-parts.ts";
@@ -12,11 +13,6 @@ export const inputs = [{ name: "to", dtype: "int32", shape: [1] }];
 export async function* process({ to }) {
   for (let number = 0; number < to.data[0]; number++) yield { number: Int32Array.of(number) };
 }`;
-
-/** Megabytes of this process, in which the server is. */
-function residentMb(): number {
-  return process.memoryUsage.rss() / 2 ** 20;
-}
 
 async function* overGrpc(address: string, to: number): AsyncGenerator<number> {
   const client = new Client(address, credentials.createInsecure());
@@ -45,11 +41,11 @@ test.each([0, 1])("a million parts come in their order, and none is kept, with %
     for await (const number of wire) {
       // One expectation for each would take as long as the parts.
       if (number !== next++) throw new Error(`${number} came in place of ${next - 1}`);
-      if (next === MILLION / 4) early = residentMb();
+      if (next === MILLION / 4) early = usedMb();
       if (next % 100_000 === 0) expect(await only(overHttp(httpUrl, 1))).toEqual([0]);
     }
     expect(next).toBe(MILLION);
-    expect(residentMb() - early).toBeLessThan(150);
+    expect(usedMb() - early).toBeLessThan(25);
   }
 });
 
