@@ -68,7 +68,8 @@ class Host:
     def close(self):
         """Lets the model close."""
         try:
-            for parts, _ in self._streams.values():
+            # Those of an event loop end meanwhile, in its thread.
+            for parts, _ in list(self._streams.values()):
                 parts.leave(lambda _, error: None)
             if self._framework is not None:
                 self._framework.close()

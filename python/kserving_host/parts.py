@@ -113,8 +113,14 @@ class AsyncParts:
 
     def _leave(self, tell):
         self._is_left = True
-        self._task.add_done_callback(lambda task: tell(None, None if task.cancelled() else task.exception()))
+        self._task.add_done_callback(lambda task: self._end(task, tell))
         self._task.cancel()
+
+    def _end(self, task, tell):
+        # A task that is cancelled in the turn of the loop in which it was asked leaves the question in its queue.
+        while not self._asked.empty():
+            self._asked.get_nowait()(None, asyncio.CancelledError())
+        tell(None, None if task.cancelled() else task.exception())
 
     async def _run(self):
         try:

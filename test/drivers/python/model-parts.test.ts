@@ -1,3 +1,6 @@
+import { execFile } from "node:child_process";
+import { fileURLToPath } from "node:url";
+import { promisify } from "node:util";
 import { describe, expect, test } from "vitest";
 import type { Model, PartsModel, PredictCall } from "../../../src/drivers/driver.ts";
 import type { RawOptions } from "../../../src/drivers/option-table.ts";
@@ -167,5 +170,58 @@ describe.skipIf(python === undefined)("a Python model with predict_stream", () =
     abort.abort(new ServingError("cancelled", "gone"));
     expect((await waiting).failure).toMatchObject({ message: "gone" });
     expect((await partsOf(model, { last: 1 })).parts).toMatchObject([{ open: 1 }]);
+  });
+});
+
+/** Asks an asynchronous generator, and leaves it in the same turn of the event loop; prints what was told in which order. */
+const ASKED_AND_LEFT = `
+import sys, threading
+sys.path.insert(0, sys.argv[1])
+from kserving_host.parts import AsyncParts
+
+told, ended, go = [], threading.Event(), threading.Event()
+
+def note(name):
+    def tell(part, error):
+        told.append(f"{name} {part} {type(error).__name__}")
+        if name == "left":
+            ended.set()
+    return tell
+
+async def each():
+    try:
+        for number in range(9):
+            yield number
+    finally:
+        told.append("finally")
+
+def hold():
+    go.clear()
+    parts._loop.call_soon_threadsafe(go.wait)
+
+parts = AsyncParts(each())
+if sys.argv[2] == "begun":
+    first = threading.Event()
+    parts.next(lambda part, error: first.set())
+    first.wait()
+    hold()
+else:
+    hold()
+    parts = AsyncParts(each())
+parts.next(note("asked"))
+parts.leave(note("left"))
+go.set()
+ended.wait()
+print(told)
+`;
+
+describe.skipIf(python === undefined)("an asynchronous generator that is asked and left in one turn of its loop", () => {
+  test.each([
+    ["begun", "['finally', 'asked None CancelledError', 'left None NoneType']"],
+    ["new", "['asked None CancelledError', 'left None NoneType']"],
+  ])("answers both questions: %s", async (state, told) => {
+    const folder = fileURLToPath(new URL("../../../python", import.meta.url));
+    const { stdout } = await promisify(execFile)(python as string, ["-c", ASKED_AND_LEFT, folder, state]);
+    expect(stdout.trim()).toBe(told);
   });
 });
