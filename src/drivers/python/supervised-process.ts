@@ -61,10 +61,7 @@ export class SupervisedProcess {
    */
   async ask(request: PythonRequest): Promise<PythonResponse> {
     // At once, if it runs: the next request asks which process has most.
-    const process = this.#alive?.isRunning ? this.#alive : await this.#next();
-    const answer = await process.ask(request);
-    this.#backoff.reset();
-    return answer;
+    return this.#askOf(this.#alive?.isRunning ? this.#alive : await this.#next(), request);
   }
 
   /**
@@ -76,9 +73,10 @@ export class SupervisedProcess {
     this.#lastStream = (this.#lastStream + 1) >>> 0;
     try {
       const context = this.#lastStream;
-      const process = await this.#running();
-      yield* eachPart((asked) => process.ask({ ...asked, context }), request, signal);
-      this.#backoff.reset();
+      const process = await unlessAborted(this.#running(), signal);
+      yield* eachPart((asked) => this.#askOf(process, { ...asked, context }), request, signal);
+    } catch (reason) {
+      throw ServingError.from(reason);
     } finally {
       this.#streams--;
     }
@@ -91,6 +89,13 @@ export class SupervisedProcess {
     for (const { reject } of this.#waiting.splice(0)) reject(closed());
     await this.#alive?.close();
     await this.#starting;
+  }
+
+  /** A process that has answered is started again at once if it ends, however long its stream was to be. */
+  async #askOf(process: PythonProcess, request: PythonRequest): Promise<PythonResponse> {
+    const answer = await process.ask(request);
+    this.#backoff.reset();
+    return answer;
   }
 
   get #isClosed(): boolean {
@@ -149,6 +154,7 @@ async function* eachPart(
   let isOpen = true;
   try {
     for (let request = first; ; request = { op: "next" }) {
+      signal.throwIfAborted();
       const answer = await unlessAborted(ask(request), signal);
       isOpen = answer.result !== null;
       if (!isOpen) return;
@@ -157,7 +163,7 @@ async function* eachPart(
   } catch (reason) {
     isOpen = false;
     await ask({ op: "leave" }).catch(() => {});
-    throw ServingError.from(reason);
+    throw reason;
   } finally {
     if (isOpen) await ask({ op: "leave" });
   }

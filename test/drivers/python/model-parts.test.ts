@@ -215,13 +215,16 @@ ended.wait()
 print(told)
 `;
 
-describe.skipIf(python === undefined)("an asynchronous generator that is asked and left in one turn of its loop", () => {
-  test.each([
-    ["begun", "['finally', 'asked None CancelledError', 'left None NoneType']"],
-    ["new", "['asked None CancelledError', 'left None NoneType']"],
-  ])("answers both questions: %s", async (state, told) => {
-    const folder = fileURLToPath(new URL("../../../python", import.meta.url));
-    const { stdout } = await promisify(execFile)(python as string, ["-c", ASKED_AND_LEFT, folder, state]);
-    expect(stdout.trim()).toBe(told);
-  });
-});
+describe.skipIf(python === undefined)(
+  "an asynchronous generator that is asked and left in one turn of its loop",
+  () => {
+    test.each([
+      ["begun", "['finally', 'asked None CancelledError', 'left None NoneType']"],
+      ["new", "['asked None CancelledError', 'left None NoneType']"],
+    ])("answers both questions: %s", async (state, told) => {
+      const folder = fileURLToPath(new URL("../../../python", import.meta.url));
+      const { stdout } = await promisify(execFile)(python as string, ["-c", ASKED_AND_LEFT, folder, state]);
+      expect(stdout.trim()).toBe(told);
+    });
+  },
+);
