@@ -33,21 +33,24 @@ async function* overHttp(url: string, to: number): AsyncGenerator<number> {
     yield JSON.parse(event.slice("data: ".length)).number;
 }
 
-test.each([0, 1])("a hundred thousand parts come in their order, and none is kept, with %i hook threads", async (workers) => {
-  const hooks = `${tempFolder({ "hooks.ts": COUNTING })}/hooks.ts`;
-  const { grpcAddress, httpUrl } = await startServer({ stages: [{ driver: "null" }], hooks, workers });
-  for (const wire of [overGrpc(grpcAddress, MANY), overHttp(httpUrl, MANY)]) {
-    let [next, early] = [0, 0];
-    for await (const number of wire) {
-      // One expectation for each would take as long as the parts.
-      if (number !== next++) throw new Error(`${number} came in place of ${next - 1}`);
-      if (next === MANY / 4) early = usedMb();
-      if (next % 10_000 === 0) expect(await only(overHttp(httpUrl, 1))).toEqual([0]);
+test.each([0, 1])(
+  "a hundred thousand parts come in their order, and none is kept, with %i hook threads",
+  async (workers) => {
+    const hooks = `${tempFolder({ "hooks.ts": COUNTING })}/hooks.ts`;
+    const { grpcAddress, httpUrl } = await startServer({ stages: [{ driver: "null" }], hooks, workers });
+    for (const wire of [overGrpc(grpcAddress, MANY), overHttp(httpUrl, MANY)]) {
+      let [next, early] = [0, 0];
+      for await (const number of wire) {
+        // One expectation for each would take as long as the parts.
+        if (number !== next++) throw new Error(`${number} came in place of ${next - 1}`);
+        if (next === MANY / 4) early = usedMb();
+        if (next % 10_000 === 0) expect(await only(overHttp(httpUrl, 1))).toEqual([0]);
+      }
+      expect(next).toBe(MANY);
+      expect(usedMb() - early).toBeLessThan(25);
     }
-    expect(next).toBe(MANY);
-    expect(usedMb() - early).toBeLessThan(25);
-  }
-});
+  },
+);
 
 async function only(parts: AsyncGenerator<number>): Promise<readonly number[]> {
   const all: number[] = [];
