@@ -194,7 +194,7 @@ export class Pipeline {
       call,
       log: new RequestLogger(log, call.id, call.timeline),
       models: new BoundModels(findOther, scope),
-      remote: (address) => remoteHandle(remote, address, call),
+      remote: (address) => remoteHandle(remote, address, { caller: call, streams }),
     });
     return { ctx, streams };
   }

@@ -1,10 +1,11 @@
 import { type ErrorCode, ServingError } from "../errors.ts";
 import type { RemoteHandle, RemotePredictOptions } from "../hooks/hooks.ts";
 import { RemotePart } from "../observability/remote-part.ts";
+import { followSignal } from "../platform/async/cancel-source.ts";
 import { NO_LIMITS } from "../platform/limits/call-limits.ts";
 import { toTensors, type Values } from "../tensor/plain-value.ts";
 import type { Tensors } from "../tensor/tensor.ts";
-import { blameHook } from "./bound-stage.ts";
+import { blameHook, type OpenStreams } from "./bound-stage.ts";
 import type { CallOptions } from "./call-options.ts";
 
 /** Paths of PEM files for encrypted connections to other servers. */
@@ -37,8 +38,12 @@ export interface RemoteCall {
   readonly call: Pick<CallOptions, "metadata" | "limits" | "signal">;
 }
 
-/** `ctx.remote(address)`: calls that end with the request. */
-export function remoteHandle(client: RemoteClient, address: string, caller: CallOptions): RemoteHandle {
+/** `ctx.remote(address)`: calls that end with the request, as do those whose parts its hook has not read to the end. */
+export function remoteHandle(
+  client: RemoteClient,
+  address: string,
+  { caller, streams }: { readonly caller: CallOptions; readonly streams: OpenStreams },
+): RemoteHandle {
   return {
     predict: async (inputs, options) => {
       const call = new OpenCall(address, caller);
@@ -51,13 +56,21 @@ export function remoteHandle(client: RemoteClient, address: string, caller: Call
       }
     },
     stream: async function* (inputs, options) {
-      const call = new OpenCall(address, caller);
+      const { source: signal, leave: unfollow } = followSignal(caller.signal);
+      const call = new OpenCall(address, { ...caller, signal });
+      const leave = () => {
+        unfollow();
+        signal.abort(new ServingError("cancelled", `A hook has left the parts of ${address}.`));
+        call.end();
+      };
+      streams.add(leave);
       try {
         yield* client.stream(address, call.of(inputs, options));
       } catch (reason) {
         throw call.failed(reason);
       } finally {
-        call.end();
+        streams.delete(leave);
+        leave();
       }
     },
   };
@@ -69,6 +82,7 @@ class OpenCall {
   readonly #caller: CallOptions;
   readonly #part: RemotePart;
   #code: string | undefined;
+  #isOver = false;
 
   constructor(address: string, caller: CallOptions) {
     this.#address = address;
@@ -100,7 +114,10 @@ class OpenCall {
     return blameHook(refusedThere(reason, this.#address), `A hook gave ${this.#address} what it does not take`);
   }
 
+  /** Again without effect. */
   end(): void {
+    if (this.#isOver) return;
+    this.#isOver = true;
     this.#part.end(this.#address, this.#code);
   }
 }

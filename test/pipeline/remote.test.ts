@@ -1,4 +1,5 @@
 import { expect, test } from "vitest";
+import { OpenStreams } from "../../src/pipeline/bound-stage.ts";
 import { type RemoteCall, remoteHandle } from "../../src/pipeline/remote.ts";
 
 test("a hook says by what it is known elsewhere, and its client's Authorization goes nowhere", async () => {
@@ -15,7 +16,7 @@ test("a hook says by what it is known elsewhere, and its client's Authorization 
     close: async () => {},
   };
   const caller = { id: "1", metadata: { authorization: "Bearer client" }, signal: new AbortController().signal };
-  const remote = remoteHandle(client, "models:9000", caller);
+  const remote = remoteHandle(client, "models:9000", { caller, streams: new OpenStreams() });
   await remote.predict({});
   await remote.predict({}, { authorization: "Bearer hook" });
   for await (const _ of remote.stream({}));

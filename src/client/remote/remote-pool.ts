@@ -1,7 +1,7 @@
 import { randomUUID } from "node:crypto";
 import { ServingError } from "../../errors.ts";
 import type { RemoteCall, RemoteClient, RemoteTlsPaths } from "../../pipeline/remote.ts";
-import { toAbortSignal } from "../../platform/async/cancel-source.ts";
+import { toAbortSignal, unlessAborted } from "../../platform/async/cancel-source.ts";
 import { handParts } from "../../platform/async/hand-parts.ts";
 import type { OverloadRules } from "../../platform/limits/overload-manager.ts";
 import { answeredTensors } from "../../protocols/answered-tensors.ts";
@@ -45,7 +45,8 @@ export class RemotePool implements RemoteClient {
     const request = await this.#toRequest(address, call);
     yield* handParts<Tensors>(async (write, leaving) => {
       const signal = AbortSignal.any([toAbortSignal(request.call.signal), leaving]);
-      const parts = { write: (part: InferResponse) => write(answeredTensors(part)) };
+      // A reader that is not there any more takes no further part.
+      const parts = { write: (part: InferResponse) => unlessAborted(write(answeredTensors(part)), signal) };
       const own = { ...request, parts, call: { ...request.call, signal } };
       const answer = await this.#services.use(address, (service) => service.infer(own));
       if (answer.parts === undefined) await parts.write(answer);

@@ -49,8 +49,10 @@ async function openHook(address: string, code: string, workers = 1) {
   return models.default!;
 }
 
-const aborted = (signal: AbortSignal) =>
-  new Promise((_, reject) => signal.addEventListener("abort", () => reject(signal.reason)));
+const aborted = async (signal: AbortSignal) => {
+  signal.throwIfAborted();
+  await new Promise((_, reject) => signal.addEventListener("abort", () => reject(signal.reason)));
+};
 
 const to = (value: number) => toTensors({ to: Int32Array.of(value) });
 
@@ -96,6 +98,15 @@ describe("ctx.remote(…).stream", () => {
     ]);
     await expect.poll(() => server.inFlight()).toEqual([]);
     expect(seen.ended).toBe(seen.begun);
+  });
+
+  test.each([1, 0])("ends with a request whose hook has not read it to its end, with --workers %d", async (workers) => {
+    const { address, seen, server } = await startCounting();
+    const code = "yield (await ctx.remote(ADDRESS).stream(inputs)[Symbol.asyncIterator]().next()).value;";
+    const model = await openHook(address, code, workers);
+    expect(await valuesOf(model.stream(to(1000)))).toEqual({ values: [0], error: undefined });
+    await expect.poll(() => seen.ended).toBe(1);
+    await expect.poll(() => server.inFlight()).toEqual([]);
   });
 
   test("gives the one part of a model that answers once, and names a model that is not there", async () => {
