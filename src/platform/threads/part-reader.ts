@@ -117,6 +117,8 @@ export class PartReader<Part> implements PartReceiver {
       for (let next = this.#waiting.shift(); next !== undefined; next = this.#waiting.shift()) {
         const turn = this.#turns.next();
         if (turn !== undefined) await turn;
+        // The answer may be over by now; the part's memory is given back with it.
+        if (this.source.aborted) return;
         await this.#options.write(next.part);
         this.#shrink(next.bytes);
         this.#credit?.took(next.bytes);
