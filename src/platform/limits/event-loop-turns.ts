@@ -30,8 +30,8 @@ export class TurnUse {
   readonly client: TurnClient;
   #expectedMs = EXPECTED_MS;
 
-  /** `client`: the one whose connection it is. Default: one that has no other. */
-  constructor(client = new TurnClient()) {
+  /** `client`: the one whose connection it is. Default: the server's own work, which has turns like a client. */
+  constructor(client = new TurnClient(true)) {
     this.client = client;
   }
 
@@ -107,7 +107,7 @@ export class EventLoopTurns {
   }
 
   #note(client: TurnClient): void {
-    if (this.#client === client) return;
+    if (this.#client === client || client.isServer) return;
     if (this.#client !== undefined) this.#sharedUntil = this.#turn + SHARED_TURNS;
     this.#client = client;
   }
@@ -190,7 +190,7 @@ export const turns = new EventLoopTurns();
 /** Bytes that are copied at once: in new memory they take up to a millisecond. */
 const COPIED_BYTES = 1024 * 1024;
 /** All copies have the turns of one client: whose they are is not known. */
-const copying = new TurnClient();
+const copying = new TurnClient(true);
 
 /** Copies pieces one after the other into a buffer, in turns with other work. */
 export class CopyInTurns {

@@ -29,10 +29,17 @@ export class WaitingPiece extends ListMember {
 
 /** A client that takes turns with others, whatever number of connections it has. */
 export class TurnClient extends ListMember {
+  /** True for work of the server itself, which makes no second client of a lone one. */
+  readonly isServer: boolean;
   /** Only for {@link WaitingWork}: its pieces of work that wait, the oldest first. */
   readonly waiting = new MemberList<WaitingPiece>();
   #turn = 0;
   #usedMs = 0;
+
+  constructor(isServer = false) {
+    super();
+    this.isServer = isServer;
+  }
 
   /** Counts time that its work has taken in a turn of the event loop, by the turn's number. */
   spend(turn: number, ms: number): void {

@@ -140,7 +140,7 @@ it("has what arrives of a client wait while other work of it does, if there are 
   turns.wait(one, () => {});
   // It is alone.
   expect(turns.begin(two)).toBeGreaterThan(0);
-  const other = new TurnUse();
+  const other = new TurnUse(new TurnClient());
   expect(turns.begin(other)).toBeGreaterThan(0);
   expect(turns.begin(third)).toBe(0);
   expect(turns.begin(other)).toBeGreaterThan(0);
@@ -151,7 +151,7 @@ it("has what arrives of a client wait while other work of it does, if there are 
 it("has time in a turn for clients that had none of it, and none for others of the one that has used it up", () => {
   const turns = new EventLoopTurns();
   const client = new TurnClient();
-  const other = new TurnUse();
+  const other = new TurnUse(new TurnClient());
   turns.begin(other);
   turns.begin(new TurnUse(client));
   work(3);
@@ -161,11 +161,21 @@ it("has time in a turn for clients that had none of it, and none for others of t
   expect(turns.begin(other)).toBe(0);
 });
 
+it("has all of each turn for a lone client, whose connections the server opens meanwhile", () => {
+  const turns = new EventLoopTurns();
+  const client = new TurnClient();
+  turns.begin(new TurnUse(client));
+  turns.begin(new TurnUse());
+  turns.begin(new TurnUse(client));
+  work(1.5);
+  expect(turns.begin(new TurnUse(client))).toBeGreaterThan(0);
+});
+
 it("forgets clients that have sent nothing for some turns: one that is alone has all of each", async () => {
   const turns = new EventLoopTurns();
   const client = new TurnClient();
   const [one, two] = [new TurnUse(client), new TurnUse(client)];
-  turns.begin(new TurnUse());
+  turns.begin(new TurnUse(new TurnClient()));
   turns.begin(one);
   work(3);
   expect(turns.begin(two)).toBe(0);
