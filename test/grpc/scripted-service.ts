@@ -20,7 +20,7 @@ import type { ServableDescription } from "../../src/serving/servable-description
 export type ScriptedRequest = ModelRef &
   CallOptions &
   CallLimits &
-  Pick<InferRequest, "inputs" | "outputs"> & { readonly signature: string };
+  Pick<InferRequest, "inputs" | "outputs" | "parts"> & { readonly signature: string };
 
 /** Answer of a {@link ScriptedService} to a request. */
 export type Script = (request: ScriptedRequest) => Promise<InferResponse> | InferResponse;
@@ -50,8 +50,9 @@ export class ScriptedService implements InferenceService {
     this.acquired++;
     return {
       description: this.describe(ref),
-      infer: async ({ signature, inputs, outputs, call }) => {
-        const request = { ...ref, ...call, ...call.limits, signature: signature.name, inputs, outputs };
+      infer: async ({ signature, inputs, outputs, parts, call }) => {
+        const own = { ...ref, ...call, ...call.limits, signature: signature.name, inputs, outputs };
+        const request = parts === undefined ? own : { ...own, parts };
         this.requests.push(request);
         return this.#script(request);
       },

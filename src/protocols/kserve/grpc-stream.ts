@@ -66,6 +66,8 @@ class StreamedRequest implements KserveParts {
   /** The last part: only answers of this process's models are in the record. */
   #written: KserveAnswer | undefined;
   #options: CallOptions | undefined;
+  /** True once its last message is known: no part follows that. */
+  #isOver = false;
 
   constructor(call: StreamedCall) {
     this.call = call;
@@ -89,6 +91,7 @@ class StreamedRequest implements KserveParts {
     this.#written = part;
     const { exchange, memory, record } = this.call;
     const message = await this.#encode(part, false);
+    if (this.#isOver) throw new ServingError("cancelled", "The answer is over; no part follows.");
     memory.grow(message.length);
     try {
       await exchange.write(frameBytes(message));
@@ -101,11 +104,13 @@ class StreamedRequest implements KserveParts {
 
   /** The message for an answer, or for the end of its parts; undefined = that has none. */
   encodeLast(answer: KserveAnswer): Buffer | Promise<Buffer> | undefined {
+    this.#isOver = true;
     return answer.parts !== undefined && this.#form?.tellsEnd !== true ? undefined : this.#encode(answer, true);
   }
 
   /** A message with an error; if a model was asked, it says that nothing follows. */
   encodeError({ message, code: own }: ServingError, id: string): Buffer {
+    this.#isOver = true;
     const { exchange, record } = this.call;
     const { isAdmitted, model, version } = record;
     const failed = isAdmitted && version !== undefined ? { model, version } : this.#written;

@@ -4,6 +4,7 @@ import { describe, expect, it, onTestFinished } from "vitest";
 import { ServingError } from "../../../src/errors.ts";
 import { MemoryBudget } from "../../../src/platform/limits/memory/memory-budget.ts";
 import type { InferResponse } from "../../../src/serving/inference-service.ts";
+import { createTensor } from "../../../src/tensor/tensor.ts";
 import type { Plain } from "../../grpc/oracle.ts";
 import { echo, type Script, type ScriptedRequest, ScriptedService, serve } from "../../grpc/scripted-service.ts";
 import { KserveClient, kserveOracle } from "./kserve-oracle.ts";
@@ -150,6 +151,29 @@ describe("a stream of inference requests", () => {
     const ids = (await collect(stream)).map(({ infer_response: answer }) => (answer as Plain).id);
     expect(ids).toEqual(["1", "2", "bad", "3"]);
     await expect.poll(isFree).toBe(true);
+  });
+
+  it("gets no part after the error of its answer, also if that was being written when it failed", async () => {
+    const late = new ServingError("deadline_exceeded", "late");
+    const y = createTensor("uint8", [16 * 1024 * 1024], new Uint8Array(16 * 1024 * 1024));
+    let written: Promise<unknown> | undefined;
+    const { open } = await start(({ parts }) => {
+      const part = {
+        model: "default",
+        version: 1n,
+        signature: "",
+        outputs: { kind: "tensors", tensors: { y } },
+      } as const;
+      written = parts?.write(part).catch((reason) => reason);
+      throw late;
+    });
+    const stream = open(new Metadata(), { "grpc.max_receive_message_length": -1 });
+    const answers = collect(stream);
+    stream.write(request("1"));
+    await expect.poll(() => written).toBeDefined();
+    expect(await written).toMatchObject({ code: "cancelled" });
+    stream.end();
+    expect((await answers).map(({ error_message: text }) => text)).toEqual(["late"]);
   });
 
   it("goes on after a request that cannot be read", async () => {
