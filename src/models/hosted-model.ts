@@ -53,7 +53,7 @@ export function hostModel(model: Model | PartsModel, facts: HostFacts): ModelHan
     const checked = checkInputs(converted, specs, { shapes: model.checksShapes !== true });
     if (batching !== undefined) rowsOf(checked);
     assertRequestRows(checked, maxRequestRows);
-    return queue.push(checked, call);
+    return model.predictStream === undefined ? queue.push(checked, call) : pushParts(queue, checked, call);
   };
   /** Predicts whose images are being decoded; they are not in the queue yet. */
   const preprocessing = new Set<Promise<Tensors>>();
@@ -90,6 +90,13 @@ export function hostModel(model: Model | PartsModel, facts: HostFacts): ModelHan
       return closed;
     },
   };
+}
+
+/** Rejects with a failed run's error at once: its generator, which keeps the place in the queue, may never end. */
+function pushParts(queue: RunQueue, inputs: Tensors, call: ModelCall): Promise<Tensors> {
+  return new Promise((resolve, onFailed) => {
+    queue.push(inputs, { ...call, onFailed }).then(resolve, onFailed);
+  });
 }
 
 /** The state of a model that runs in its own processes. */

@@ -52,6 +52,8 @@ export interface ModelCall {
   readonly transfer?: boolean | undefined;
   /** Takes the parts of the answer of a model that is {@link ModelFacts.decoupled}; absent = one answer is wanted. */
   readonly parts?: ModelParts | undefined;
+  /** Told the error of a run in parts before its generator has ended; absent = none is wanted until then. */
+  readonly onFailed?: ((error: unknown) => void) | undefined;
   /** Counts parts that are not taken yet; absent = they are not counted. */
   readonly memory?: Pick<MemoryShare, "grow" | "shrink"> | undefined;
   /** For the log; absent unless each run is logged. */

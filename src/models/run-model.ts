@@ -109,6 +109,7 @@ async function runParts(runnable: RunnableParts, inputs: Tensors, { signal, ...c
     }
   } catch (reason) {
     own.abort(reason);
+    call.onFailed?.(runError(reason, { ...call, signal: own }, runnable));
     await run.leave();
     throw reason;
   } finally {

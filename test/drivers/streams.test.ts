@@ -8,6 +8,7 @@ import type { StartModelOptions } from "../../src/models/model-to-load.ts";
 import { startModel } from "../../src/models/start-model.ts";
 import { createModelClient } from "../../src/models/threads/model-client.ts";
 import { createSilentLogger, type Logger } from "../../src/observability/logger.ts";
+import { isNotOneAnswer } from "../../src/one-answer.ts";
 import { CancelSource } from "../../src/platform/async/cancel-source.ts";
 import { toHostPort } from "../../src/platform/threads/host-port.ts";
 import { createTensor, type Tensors } from "../../src/tensor/tensor.ts";
@@ -134,6 +135,21 @@ describe.each(PLACES)("a model %s", (_, placement, options) => {
 });
 
 describe("a run that never ends", () => {
+  test("has failed for one that wants one answer at once, and keeps its place", async () => {
+    const { host } = await start("inline", {}, { places: "1" });
+    const call = { signature: "serving_default", signal: new CancelSource() };
+    const failed = await host.handle.predict(repeated([1, 2], "lingers"), call).catch((reason) => reason);
+    expect(isNotOneAnswer(failed)).toBe(true);
+    const signal = new CancelSource();
+    const waiting = run(host, repeated([3]), signal);
+    const first = await Promise.race([waiting, new Promise((resolve) => setImmediate(resolve, "it waits"))]);
+    signal.abort(new ServingError("cancelled", "left"));
+    expect([first, await waiting]).toEqual([
+      "it waits",
+      { parts: [], error: expect.objectContaining({ message: "left" }) },
+    ]);
+  });
+
   test("is cancelled for its reader at once, is reported, and keeps its place", async () => {
     const { host, warnings } = await start("thread", {}, { places: "2" });
     const signal = new CancelSource();

@@ -48,6 +48,7 @@ export default defineDriver({
         if (acts("stuck")) await new Promise(() => {});
         if (acts("wait")) await new Promise((resolve) => signal.addEventListener("abort", resolve));
       } finally {
+        if (acts("lingers")) await new Promise(() => {});
         open--;
       }
     },
