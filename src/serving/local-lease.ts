@@ -56,14 +56,21 @@ export class LocalLease implements Lease {
   }
 
   infer(request: InferRequest): Promise<InferResponse> {
-    const isInParts = request.parts !== undefined && this.description.decoupled === true;
-    return isInParts ? this.#inferInParts(request, request.parts) : this.#infer(request);
+    const { parts, raw } = request;
+    // Whether a function that gets bytes answers in parts shows with the first one.
+    const mayBeInParts = parts !== undefined && (raw !== undefined || this.description.decoupled === true);
+    return mayBeInParts ? this.#inferInParts(request, parts) : this.#infer(request);
   }
 
   async #inferInParts(request: InferRequest, sink: PartSink): Promise<InferResponse> {
     const { call } = request;
-    const counter = call.limits?.warmUp === undefined ? this.#servable.requests.parts : undefined;
-    const watch = new PartWatch(sink, { counter, record: call.record, signal: call.signal, ...this.#limits.partTimes });
+    const requests = call.limits?.warmUp === undefined ? this.#servable.requests : undefined;
+    const watch = new PartWatch(sink, {
+      requests,
+      record: call.record,
+      signal: call.signal,
+      ...this.#limits.partTimes,
+    });
     try {
       const own = watch.signal === call.signal ? call : { ...call, signal: watch.signal };
       const answer = await this.#infer({ ...request, call: own, parts: watch });
@@ -108,7 +115,7 @@ export class LocalLease implements Lease {
       if (!isFromModel) admitted = admission.enter({ id: call.id, model }, { places: this.#places, client });
       started = performance.now();
       if (record !== undefined) record.isAdmitted = true;
-      if (request.parts instanceof PartWatch) request.parts.begin();
+      if (request.parts instanceof PartWatch && request.raw === undefined) request.parts.begin();
       const names = requestNames(signature, signatures);
       const own = usesGiven && names === undefined && !isShared ? request : toOwn(request, call, { names, isShared });
       const answer = await this.#run({ model, request: own, bytes: inputBytes, client });
@@ -152,7 +159,7 @@ const END_OF: Readonly<Partial<Record<ErrorCode, StreamEnd>>> = { cancelled: "cl
 /** The surroundings of an answer in parts. */
 interface PartWatchOptions extends PartTimes {
   /** Undefined = it does not count. */
-  readonly counter: RequestCounter["parts"] | undefined;
+  readonly requests: Pick<RequestCounter, "parts"> | undefined;
   readonly record: RequestRecord | undefined;
   /** The request's own. */
   readonly signal: CancelSignal;
@@ -186,28 +193,30 @@ class PartWatch implements PartSink {
     };
   }
 
-  /** To be called once the request has been admitted; one that is not does not count. */
+  /** To be called once the request has been admitted; one that is not does not count. Else it begins with a part. */
   begin(): void {
-    const { counter, record, firstPartTimeoutMs } = this.#options;
+    const { requests, record, firstPartTimeoutMs } = this.#options;
     this.#state = "open";
     if (firstPartTimeoutMs > 0) this.#timer = setTimeout(this.#expire, firstPartTimeoutMs);
-    counter?.begin();
+    requests?.parts.begin();
     record?.beginParts();
   }
 
   async write(part: InferResponse): Promise<void> {
-    const { counter, record } = this.#options;
+    if (this.#state === "over") throw new ServingError("cancelled", "The answer is over; no part follows.");
+    if (this.#state === "new") this.begin();
+    const { requests, record } = this.#options;
     const came = performance.now();
     const waitMs = came - this.#since;
     this.#since = came;
     this.#state = "sending";
-    counter?.came(this.#place, waitMs);
+    requests?.parts.came(this.#place, waitMs);
     record?.gavePart(came);
     await this.#sink.write(part);
     if (this.#state !== "sending") return;
     this.#state = "open";
     this.#since = performance.now();
-    counter?.sent(this.#place, waitMs, this.#since - came);
+    requests?.parts.sent(this.#place, waitMs, this.#since - came);
     this.#place++;
     this.#limitNext();
   }
@@ -216,7 +225,7 @@ class PartWatch implements PartSink {
   end(by: StreamEnd): void {
     clearTimeout(this.#timer);
     this.#leave();
-    if (this.#state !== "new") this.#options.counter?.end(this.#place, by, performance.now() - this.#since);
+    if (this.#state !== "new") this.#options.requests?.parts.end(this.#place, by, performance.now() - this.#since);
     this.#state = "over";
   }
 

@@ -67,6 +67,33 @@ describe("an answer in parts whose next part does not come", () => {
   });
 });
 
+/** Routes of which one answers once, after a while, and one in parts, of which it has one. */
+const ROUTES = `
+export const rawRequest = [
+  { path: "/whole", methods: ["GET"], answer: () => new Promise((resolve) => setTimeout(resolve, 400, { body: "whole" })) },
+  { path: "/parts", methods: ["GET"], async *answer(_, { signal }) {
+    yield "one";
+    await new Promise((resolve) => signal.addEventListener("abort", resolve));
+  } },
+];`;
+
+describe("a route of a hook file's own", () => {
+  it.each([
+    ["one", "export const process = async () => ({ number: 1 });"],
+    ["several parts", "export async function* process() { yield { number: 1 }; }"],
+  ])("is limited and counted as its answer is, beside a process that gives %s", async (_, process) => {
+    const hooks = `${tempFolder({ "hooks.ts": `${ROUTES}\n${process}` })}/hooks.ts`;
+    const options = { firstPartTimeoutMs: 100, partTimeoutMs: 100 };
+    const server = await startServer({ stages: [{ driver: "null" }], hooks, ...options });
+    const counted = async () => (await server.service.statistics())[0]?.requests.parts;
+    const whole = await fetch(`${server.httpUrl}/whole`);
+    expect([whole.status, await whole.text(), await counted()]).toEqual([200, "whole", undefined]);
+    // It is cut, as no error has a form among its bytes.
+    await expect(fetch(`${server.httpUrl}/parts`).then((answer) => answer.text())).rejects.toThrow("terminated");
+    expect(await counted()).toMatchObject({ parts: 1, open: 0, ended: { deadline: 1 } });
+  });
+});
+
 describe("an answer in parts whose time passes", () => {
   /** A model that gives three parts, the first one once it may, and by whose clock only the test moves time. */
   async function startOnFakeTime(options: ServerOptions) {
