@@ -12,6 +12,7 @@ import type {
   Lease,
   ModelRef,
   NamedStatistics,
+  PartSink,
   ServableState,
 } from "../../src/serving/inference-service.ts";
 import type { ServableDescription } from "../../src/serving/servable-description.ts";
@@ -20,7 +21,7 @@ import type { ServableDescription } from "../../src/serving/servable-description
 export type ScriptedRequest = ModelRef &
   CallOptions &
   CallLimits &
-  Pick<InferRequest, "inputs" | "outputs" | "parts"> & { readonly signature: string };
+  Pick<InferRequest, "inputs" | "outputs"> & { readonly sink?: PartSink } & { readonly signature: string };
 
 /** Answer of a {@link ScriptedService} to a request. */
 export type Script = (request: ScriptedRequest) => Promise<InferResponse> | InferResponse;
@@ -52,7 +53,7 @@ export class ScriptedService implements InferenceService {
       description: this.describe(ref),
       infer: async ({ signature, inputs, outputs, parts, call }) => {
         const own = { ...ref, ...call, ...call.limits, signature: signature.name, inputs, outputs };
-        const request = parts === undefined ? own : { ...own, parts };
+        const request = parts === undefined ? own : { ...own, sink: parts };
         this.requests.push(request);
         return this.#script(request);
       },

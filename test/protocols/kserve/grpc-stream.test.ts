@@ -157,14 +157,15 @@ describe("a stream of inference requests", () => {
     const late = new ServingError("deadline_exceeded", "late");
     const y = createTensor("uint8", [16 * 1024 * 1024], new Uint8Array(16 * 1024 * 1024));
     let written: Promise<unknown> | undefined;
-    const { open } = await start(({ parts }) => {
+    const { open } = await start(({ sink }) => {
       const part = {
         model: "default",
         version: 1n,
         signature: "",
+        metadata: {},
         outputs: { kind: "tensors", tensors: { y } },
       } as const;
-      written = parts?.write(part).catch((reason) => reason);
+      written = sink?.write(part).catch((reason) => reason);
       throw late;
     });
     const stream = open(new Metadata(), { "grpc.max_receive_message_length": -1 });
