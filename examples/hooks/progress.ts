@@ -1,6 +1,6 @@
 /**
- * The progress of a long job, as events: a browser reads them by `fetch`, curl with `-N`. The model runs with one row of
- * the body after the other, and is left when the client leaves.
+ * The progress of a long job, as events: a browser reads them by `fetch`, curl with `-N`. The model runs with one row
+ * of the body after the other, and is left when the client leaves.
  *
  *     kserving --driver onnx --model-path test/fixtures/models/half-plus-two.onnx \
  *              --hooks examples/hooks/progress.ts --http-enable
