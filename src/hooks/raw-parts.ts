@@ -19,6 +19,24 @@ export function partsOf(value: unknown): (() => RawIterator) | undefined {
   return typeof next === "function" ? () => value as RawIterator : undefined;
 }
 
+/**
+ * Ends a body in parts that no one has begun, wherever it is in what a hook returned: a file or a connection would stay
+ * open. Does not wait for that.
+ */
+export function leaveUnbegun(returned: unknown): void {
+  const { body, 0: first } = Object(returned) as { body?: unknown; 0?: unknown };
+  for (const each of [returned, body, first]) leaveParts(each).catch(() => {});
+}
+
+async function leaveParts(value: unknown): Promise<void> {
+  const open = partsOf(value);
+  if (open === undefined) return;
+  // The iterator of a Node.js stream that has not begun does not end the stream.
+  const { destroy } = value as { destroy?: unknown };
+  if (typeof destroy === "function") destroy.call(value);
+  else await open().return?.();
+}
+
 const EVENTS = "text/event-stream; charset=utf-8";
 const MEMBERS = ["id", "event", "retry", "data", "comment"];
 

@@ -198,6 +198,7 @@ export async function eachPart<Part>(run: PartsSource<Part>): Promise<void> {
   const { signal } = ctx;
   let parts: Parts | undefined;
   try {
+    signal.throwIfAborted();
     const opened = begin(run);
     parts = opened;
     for (let number = 1; ; number++) {

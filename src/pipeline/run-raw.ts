@@ -3,7 +3,7 @@ import { checkResponse } from "../hooks/check-response.ts";
 import type { HookSet } from "../hooks/hook-set.ts";
 import type { HookContext } from "../hooks/hooks.ts";
 import type { RawResult, RawStream } from "../hooks/raw-entry.ts";
-import { PartSealer } from "../hooks/raw-parts.ts";
+import { leaveUnbegun, PartSealer } from "../hooks/raw-parts.ts";
 import { callHook, eachPart, type PartsRun } from "../hooks/run-hook.ts";
 import { notOneAnswer } from "../one-answer.ts";
 import { unlessAborted } from "../platform/async/cancel-source.ts";
@@ -54,14 +54,26 @@ export async function runRaw(
     const { ctx, streams } = open(own);
     const { inputs, call } = own;
     const request = { facts, headers: call.metadata, body: bodyOf(inputs) };
-    const ask = async () => entry.seal(await callHook(() => entry.call(request, ctx), entry.place, { ctx, timeoutMs }));
+    let unbegun: unknown;
+    const ask = async () => {
+      unbegun = await callHook(() => entry.call(request, ctx), entry.place, { ctx, timeoutMs });
+      return entry.seal(unbegun);
+    };
     return timeParts({ kind: "process", stage: 0, call, clock }, async (measure) => {
       const made = await measure(ask);
       if (!("open" in made)) return toRawAnswer(own, ctx, { served, ...made });
       begin();
       const run = { ctx, timeoutMs, onLeft: parted.track, measure };
-      return new RawBody(own, ctx, { served, place: entry.place, ...made }).send(run);
-    }).finally(() => streams.leave());
+      const beginBody = () => {
+        unbegun = undefined;
+        return made.open();
+      };
+      return new RawBody(own, ctx, { served, place: entry.place, ...made, open: beginBody }).send(run);
+    }).finally(() => {
+      leaveUnbegun(unbegun);
+      streams.leave();
+      hooks?.release?.(ctx);
+    });
   });
 }
 

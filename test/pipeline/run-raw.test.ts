@@ -1,3 +1,4 @@
+import { Readable } from "node:stream";
 import { describe, expect, it, vi } from "vitest";
 import type { RawRoute } from "../../src/hooks/hooks.ts";
 import type { InferResponse } from "../../src/pipeline/infer-request.ts";
@@ -29,6 +30,26 @@ describe("a body in parts", () => {
       yield "a";
     });
     await expect(runOnce()).rejects.toMatchObject({ code: "unimplemented" });
+  });
+
+  it.each<[string, (body: unknown) => unknown, boolean]>([
+    ["alone where one answer is taken", (body) => body, false],
+    ["where one answer is taken", (body) => ({ body }), false],
+    ["with a wrong status", (body) => ({ status: 7, body }), true],
+    ["with a wrong type", (body) => ({ contentType: "", body }), true],
+  ])("that no one begins is ended: %s", async (_, give, isInParts) => {
+    const stream = Readable.from(["a"]);
+    let isLeft = false;
+    const leave = async () => {
+      isLeft = true;
+      return { done: true, value: undefined };
+    };
+    const iterator = { next: leave, return: leave, [Symbol.asyncIterator]: () => iterator };
+    for (const body of [stream, iterator]) {
+      const { run, runOnce } = await open(() => give(body) as ReturnType<RawRoute["answer"]>);
+      await expect(isInParts ? run() : runOnce()).rejects.toThrow();
+    }
+    expect([stream.destroyed, isLeft]).toEqual([true, true]);
   });
 
   it("that says to be events begins with a comment if its first one takes long", async () => {

@@ -116,6 +116,7 @@ class HookFile:
         ctx = self._contexts.pop(number, None)
         if ctx is not None:
             ctx._kserving.end()
+        self.streams.drop(number)
 
     def _load(self):
         """Imports the file, and tells what is in it."""

@@ -55,6 +55,13 @@ class Streams:
         finally:
             current.set_context(None)
 
+    def drop(self, context):
+        """Ends those of a request that is over: nobody has begun them."""
+        for key in [each for each in list(self._streams) if each[0] == context]:
+            stream = self._streams.pop(key, None)
+            if stream is not None:
+                stream.parts.leave(lambda _, error: None)
+
     def close(self):
         """Ends those that are left, as the process does."""
         for stream in list(self._streams.values()):

@@ -51,6 +51,30 @@ def output_fn(prediction, accept):
     expect(await invoke("[1, 2]", "text/x-own")).toEqual({ status: 200, type: "text/x-own", text: "<2><4>" });
   });
 
+  it("leaves nothing behind if its type cannot be sent, so that no one begins it", async () => {
+    const { invoke } = await serve(`
+import gc, weakref
+LIVE = weakref.WeakSet()
+
+${def} parts():
+    yield "a"
+
+def handler(data, context):
+    if data.read() == b"live":
+        gc.collect()
+        return str(len(LIVE)), "text/plain"
+    made = parts()
+    LIVE.add(made)
+    return made, ""
+`);
+    for (let count = 0; count < 3; count++)
+      expect(await invoke("x")).toMatchObject({
+        status: 500,
+        text: expect.stringContaining("returned the content type"),
+      });
+    await expect.poll(async () => (await invoke("live")).text).toBe("0");
+  });
+
   it("may be the output_fn, or a handler that chooses its type or leaves it to its first part", async () => {
     const output = await serve(`
 def predict_fn(data, model):

@@ -131,19 +131,15 @@ async function importFile(
 function handlerEntry(name: string, calls: HookCalls): RawEntry {
   const call = async ({ facts, body: bytes }: RawCall, ctx: HookContext) => {
     const body = createTensor("uint8", [bytes.length], new Uint8Array(bytes));
-    try {
-      const question = { op: "handler", hook: name, stage: 0, facts, tensors: { body } } as const;
-      const { result, tensors } = await calls.run(question, name, ctx);
-      const { contentType, parts: kind } = result as HandlerResult;
-      if (kind === undefined) return { contentType, body: tensors.body?.data };
-      const generator = { hook: name, stage: 0, kind, place: name };
-      if (!ctx.signal.aborted) return { contentType, body: eachOfBody(generator, calls, ctx) };
-      // Its caller does not wait for it any more.
-      await calls.leave(generator, ctx);
-      throw ctx.signal.reason;
-    } finally {
-      calls.release(ctx);
-    }
+    const question = { op: "handler", hook: name, stage: 0, facts, tensors: { body } } as const;
+    const { result, tensors } = await calls.run(question, name, ctx);
+    const { contentType, parts: kind } = result as HandlerResult;
+    if (kind === undefined) return { contentType, body: tensors.body?.data };
+    const generator = { hook: name, stage: 0, kind, place: name };
+    if (!ctx.signal.aborted) return { contentType, body: eachOfBody(generator, calls, ctx) };
+    // Its caller does not wait for it any more.
+    await calls.leave(generator, ctx);
+    throw ctx.signal.reason;
   };
   return { place: name, call, seal: (returned) => seal(returned as Made, name) };
 }
