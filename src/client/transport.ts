@@ -94,7 +94,7 @@ interface ModelConfig {
   readonly model_transaction_policy?: { readonly decoupled?: boolean } | null;
 }
 
-/** Codes of servers that have no configurations, or show them to nobody, or not to this client. */
+/** Codes of servers that have no configurations, or do not show them to this client. */
 const CODES_OF_LACK: ReadonlySet<ErrorCode> = new Set([
   "not_found",
   "unimplemented",

@@ -171,16 +171,12 @@ async function inferOnKserve(client: Client, asked: Asked, given: TensorCall): P
 async function inferParts(client: Client, asked: Asked, given: TensorCall): Promise<InferResponse | undefined> {
   const { parts, call } = asked.request;
   const message = encodePartsRequest(toKserve(asked, given.tensors));
-  const answers = callStream(client, STREAM_PATH, {
-    message,
-    call: { ...call, metadata: streamMetadata(call.metadata) },
-  });
+  const sent = { message, call: { ...call, metadata: streamMetadata(call.metadata) } };
+  const answers = readParts(callStream(client, STREAM_PATH, sent), { maxBytes: given.maxMessageBytes });
   let end = endOfParts(resolved(asked, {}), asked.request, 0);
   let count = 0;
   try {
-    for await (const { isEmpty, isFinal, outputs, ...told } of readParts(answers, {
-      maxBytes: given.maxMessageBytes,
-    })) {
+    for await (const { isEmpty, isFinal, outputs, ...told } of answers) {
       end = endOfParts(resolved(asked, toResolved(told)), asked.request, count);
       if (isEmpty) break;
       const part = { ...end, parts: undefined, outputs: { kind: "tensors", tensors: outputs } as const };
