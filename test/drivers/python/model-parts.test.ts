@@ -173,7 +173,7 @@ describe.skipIf(python === undefined)("a Python model with predict_stream", () =
   });
 });
 
-/** Asks an asynchronous generator, and leaves it in the same turn of the event loop; prints the answers in their order. */
+/** Asks an asynchronous generator, and leaves it in the same turn of the event loop; prints the answers in order. */
 const ASKED_AND_LEFT = `
 import sys, threading
 sys.path.insert(0, sys.argv[1])
