@@ -108,8 +108,10 @@ async function runParts(runnable: RunnableParts, inputs: Tensors, { signal, ...c
       if (turn !== undefined) await turn;
     }
   } catch (reason) {
+    // Before the signal aborts: whatever fails after that counts as given up.
+    const error = runError(reason, { ...call, signal: own }, runnable);
     own.abort(reason);
-    call.onFailed?.(runError(reason, { ...call, signal: own }, runnable));
+    call.onFailed?.(error);
     await run.leave();
     throw reason;
   } finally {
