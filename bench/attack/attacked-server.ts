@@ -1,6 +1,6 @@
 import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
-import { mkdtempSync, readFileSync, rmSync } from "node:fs";
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { createInterface } from "node:readline";
@@ -14,6 +14,10 @@ const SAMPLE_MS = 20;
 const KILL_ABOVE_MB = 3000;
 const END_WITHIN_MS = 10_000;
 const KB_PER_MB = 1024;
+/** Memory that a server may keep of one attack to be there for the next. */
+const KEPT_MB = 500;
+/** What a process forgets its peak by (proc(5)). */
+const FORGET_PEAK = "5";
 
 /** The real program, started for one row. */
 export class AttackedServer {
@@ -64,6 +68,18 @@ export class AttackedServer {
   /** The reason why it is no longer there; undefined while it is. */
   get end(): string | undefined {
     return this.#end;
+  }
+
+  /** Lets its peak be that of what comes; false where it should end instead, since its memory is not as it was. */
+  forgetPeak(): boolean {
+    if (this.#end !== undefined) return false;
+    try {
+      writeFileSync(`/proc/${this.target.pid}/clear_refs`, FORGET_PEAK);
+    } catch {
+      return false;
+    }
+    this.#peakMb = 0;
+    return this.peakMb < KEPT_MB;
   }
 
   /** Asks it to end, and kills it where it does not; resolves to what was wrong with that, if anything. */
