@@ -21,7 +21,7 @@ export async function openSidePort(
   service: InferenceService,
   options: SidePortOptions,
 ): Promise<Pick<HttpServer, "url" | "retire" | "close">> {
-  const { tls: files, host, port, fd, log } = options;
+  const { tls: files, host, port, fd, connections, log } = options;
   // They would win over the routes that this port is for.
   const own = { ...options, hookRoutes: false };
   if (files === undefined) return createHttpServer(service, own);
@@ -37,6 +37,7 @@ export async function openSidePort(
     files,
     grpc: NO_GRPC,
     http,
+    connections,
     log,
   };
   const tls = await openTls(users).catch(async (reason) => {

@@ -1,6 +1,6 @@
 import { ServingError } from "../../errors.ts";
 import { ListMember, MemberList } from "../async/member-list.ts";
-import type { ClientAccount } from "./client-account.ts";
+import { ClientAccount } from "./client-account.ts";
 import { openProcessCells } from "./process-cells.ts";
 import { SERVER_DEFAULTS } from "./settings/server-settings.ts";
 
@@ -92,6 +92,16 @@ export interface OverloadRules {
   readonly onEnded?: (request: EndedRequest) => void;
 }
 
+/** Threads that take requests of the same clients, whose connections are spread among them. */
+export interface OtherThreads {
+  /** Number of all of them, with this one. */
+  readonly threads: number;
+  /** Asks them to end requests that hold more than their share, until they have given so many bytes. */
+  ask(bytes: number): void;
+  /** Bytes that a thread asks for and for which there is no room; 0 = none does. */
+  asked(): number;
+}
+
 /** Time over which a client's rate has to reach the minimum, in milliseconds. */
 const SPAN_MS = 30_000;
 /** Looks at all transfers in that time. */
@@ -109,16 +119,19 @@ const SOON_SECONDS = 10;
  * its client is waited for: what runs is not.
  */
 export class OverloadManager {
+  /** Memory that the requests of this thread may hold together, if all threads have as much. */
   readonly #maxBytes: number;
+  readonly #others: OtherThreads | undefined;
   readonly #shares = new MemberList<Holder>();
   #rules: OverloadRules = { minClientRate: SERVER_DEFAULTS.minClientRate };
   #timer: NodeJS.Timeout | undefined;
   /** Times until which clients find no room, on the clock of performance.now(). */
   readonly #futileUntil = new WeakMap<ClientAccount, number>();
 
-  /** `maxBytes`: memory that all requests may hold together. */
-  constructor(maxBytes: number) {
-    this.#maxBytes = maxBytes;
+  /** `maxBytes`: memory that all requests may hold together, those of other threads included. */
+  constructor(maxBytes: number, others?: OtherThreads) {
+    this.#maxBytes = maxBytes / (others?.threads ?? 1);
+    this.#others = others;
   }
 
   /** Sets the rules. */
@@ -154,21 +167,36 @@ export class OverloadManager {
   makeRoom(bytes: number, newcomer: Holder): boolean {
     // What the server does for itself can wait.
     if (newcomer.client.key === "" || performance.now() < (this.#futileUntil.get(newcomer.client) ?? 0)) return false;
-    const shares = this.#shares.list();
-    const fairBytes = this.#maxBytes / Math.max(1, countClients(shares, newcomer));
-    const givers = shares
+    const { client } = newcomer;
+    const given = this.#giveWay({ client, bytes, leftSeconds: leftSeconds(newcomer) }, newcomer);
+    if (given > 0) return true;
+    this.#futileUntil.set(client, performance.now() + FUTILE_MS);
+    if (client.bytes + bytes <= this.#fairBytes(client)) this.#others?.ask(bytes);
+    return false;
+  }
+
+  /** Ends requests that a taker's may take the place of; returns the bytes that they have given. */
+  #giveWay(taker: Taker, newcomer?: Holder): number {
+    const fairBytes = this.#fairBytes(taker.client);
+    const givers = this.#shares
+      .list()
       .filter((share) => share !== newcomer && share.totalBytes > 0 && transferOf(share) !== undefined)
-      .map((share) => ({ share, bytes: share.totalBytes, leftSeconds: leftSeconds(share) }))
-      .filter((giver) => mayTake(giver, { share: newcomer, bytes, leftSeconds: leftSeconds(newcomer) }, fairBytes))
+      .map((share) => ({ share, client: share.client, bytes: share.totalBytes, leftSeconds: leftSeconds(share) }))
+      .filter((giver) => mayTake(giver, taker, fairBytes))
       .sort((a, b) => (a.leftSeconds === b.leftSeconds ? b.bytes - a.bytes : b.leftSeconds - a.leftSeconds));
     let given = 0;
     for (const { share, bytes: held } of givers) {
-      if (given >= bytes) break;
+      if (given >= taker.bytes) break;
       given += held;
       this.#end(share, "memory", noRoom(held));
     }
-    if (given === 0) this.#futileUntil.set(newcomer.client, performance.now() + FUTILE_MS);
-    return given > 0;
+    return given;
+  }
+
+  #fairBytes(newcomer: ClientAccount): number {
+    const clients = new Set([newcomer]);
+    for (const { client } of this.#shares.list()) if (client.bytes > 0) clients.add(client);
+    return this.#maxBytes / clients.size;
   }
 
   #wait(): NodeJS.Timeout {
@@ -180,6 +208,8 @@ export class OverloadManager {
     this.#timer = undefined;
     if (this.#shares.size === 0) return;
     this.#timer = this.#wait();
+    const bytes = this.#others?.asked() ?? 0;
+    if (bytes > 0) this.#giveWay({ client: new ClientAccount(""), bytes, leftSeconds: 0 });
     const now = performance.now();
     for (const share of this.#shares.list()) this.#lookAt(share, now);
   }
@@ -222,16 +252,20 @@ export class OverloadManager {
   }
 }
 
-/** A request, bytes that it holds or wants, and the time for which it will go on at its speed. */
-interface Candidate {
-  readonly share: Holder;
+/** A client, bytes that its request holds or wants, and the time for which that will go on at its speed. */
+interface Taker {
+  readonly client: ClientAccount;
   readonly bytes: number;
   readonly leftSeconds: number;
 }
 
+interface Giver extends Taker {
+  readonly share: Holder;
+}
+
 /** A client's own requests make room if they will not end soon; another's, if it has more than its share. */
-function mayTake(giver: Candidate, taker: Candidate, fairBytes: number): boolean {
-  const [from, to] = [giver.share.client, taker.share.client];
+function mayTake(giver: Giver, taker: Taker, fairBytes: number): boolean {
+  const [from, to] = [giver.client, taker.client];
   if (from !== to) return from.bytes > fairBytes && from.bytes > to.bytes + taker.bytes;
   return giver.share.pace?.isKnown === true && giver.leftSeconds > Math.max(SOON_SECONDS, taker.leftSeconds);
 }
@@ -256,12 +290,6 @@ function begin(transfer: Transfer, now: number): Pace {
   const { movedBytes: bytes } = transfer;
   const rates = { bytesPerSecond: 0, formerBytesPerSecond: 0, isKnown: false };
   return { transfer, sinceMs: now, sinceBytes: bytes, lastMs: now, lastBytes: bytes, ...rates };
-}
-
-function countClients(shares: readonly Holder[], newcomer: Holder): number {
-  const clients = new Set<ClientAccount>([newcomer.client]);
-  for (const { client } of shares) if (client.bytes > 0) clients.add(client);
-  return clients.size;
 }
 
 function tooSlow({ isFromBackend = false }: Transfer, { minClientRate }: OverloadRules): ServingError {

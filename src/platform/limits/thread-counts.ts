@@ -1,5 +1,8 @@
 /** The cell of the sum that {@link ThreadCounts.enter} keeps; each thread's own follow. */
 const SUM = 0;
+/** The cell of what threads wish for. */
+const WISHED = 1;
+const FIRST = 2;
 
 /**
  * A number that several threads count together, in memory that they share. Each has its own cell, so that what a
@@ -12,12 +15,27 @@ export class ThreadCounts {
   /** `own`: the number of this thread, from 0 on. */
   constructor(memory: SharedArrayBuffer, own: number) {
     this.#cells = new Int32Array(memory);
-    this.#own = own + 1;
+    this.#own = FIRST + own;
   }
 
   /** Memory for so many threads. */
   static memoryFor(threads: number): SharedArrayBuffer {
-    return new SharedArrayBuffer((threads + 1) * Int32Array.BYTES_PER_ELEMENT);
+    return new SharedArrayBuffer((FIRST + threads) * Int32Array.BYTES_PER_ELEMENT);
+  }
+
+  /** Number of threads. */
+  get threads(): number {
+    return this.#cells.length - FIRST;
+  }
+
+  /** The number that a thread last wished for; 0 = none does. */
+  get wished(): number {
+    return Atomics.load(this.#cells, WISHED);
+  }
+
+  /** Tells all threads of a number that this one wishes for. */
+  wish(count: number): void {
+    Atomics.store(this.#cells, WISHED, count);
   }
 
   /** Sets this thread's number; the sum of {@link enter} stays as it is. */
@@ -28,7 +46,7 @@ export class ThreadCounts {
   /** The numbers of the other threads together. */
   others(): number {
     let sum = 0;
-    for (let at = SUM + 1; at < this.#cells.length; at++) if (at !== this.#own) sum += Atomics.load(this.#cells, at);
+    for (let at = FIRST; at < this.#cells.length; at++) if (at !== this.#own) sum += Atomics.load(this.#cells, at);
     return sum;
   }
 
@@ -53,7 +71,7 @@ export class ThreadCounts {
    * Takes away what a thread counted that has ended, and gives that number; the sum of {@link enter} stays as it is.
    */
   take(thread: number): number {
-    return Atomics.exchange(this.#cells, thread + 1, 0);
+    return Atomics.exchange(this.#cells, FIRST + thread, 0);
   }
 
   /** As {@link take}, for what was counted by {@link enter}. */

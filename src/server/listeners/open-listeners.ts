@@ -95,6 +95,7 @@ async function startInner(service: InferenceService, options: Opening) {
     files: tls,
     grpc,
     http: undefined,
+    connections: options.connections,
     log,
   });
   const close = (ms: number) => {

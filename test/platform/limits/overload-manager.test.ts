@@ -3,11 +3,12 @@ import { expect, test } from "vitest";
 import { MemoryBudget } from "../../../src/platform/limits/memory/memory-budget.ts";
 import { MessageArrival } from "../../../src/platform/limits/memory/message-arrival.ts";
 import type { EndedRequest, OverloadRules } from "../../../src/platform/limits/overload-manager.ts";
+import { ThreadCounts } from "../../../src/platform/limits/thread-counts.ts";
 
 const MAX_BYTES = 10_000_000;
 
-function start(rules: Partial<OverloadRules> = {}) {
-  const budget = new MemoryBudget(MAX_BYTES);
+function start(rules: Partial<OverloadRules> = {}, counts?: ThreadCounts) {
+  const budget = new MemoryBudget(MAX_BYTES, counts);
   const ended: EndedRequest[] = [];
   budget.overload.configure({ minClientRate: 1000, spanMs: 300, onEnded: (request) => ended.push(request), ...rules });
   /** A message of a client, of which some bytes have come. */
@@ -63,6 +64,23 @@ test("one client may use everything, and its fair share once there is another", 
   expect(all[1]?.share.bytes).toBe(0);
   expect(newcomer.share.bytes).toBe(1_000_000);
   expect(budget.clients.of("a").bytes).toBe(5_000_000);
+});
+
+test("of several threads, each gives what it holds of a client beyond its share, to newcomers of all", async () => {
+  const memory = ThreadCounts.memoryFor(3);
+  const [first, second, third] = [1, 2, 0].map((thread) =>
+    start({ minClientRate: 0 }, new ThreadCounts(memory, thread)),
+  );
+  for (const thread of [first, second]) thread?.receive("a", 5_000_000, 4_900_000);
+  first?.receive("b", 1_000_000, 1_000_000);
+  expect(first?.ended).toMatchObject([{ client: "a", reason: "memory" }]);
+  third?.receive("c", 3_000_000, 3_000_000).arrival.done();
+  // What holds too much is in another thread.
+  const newcomer = () => third?.receive("d", 1_200_000, 1_200_000).share.release();
+  expect(newcomer).toThrow(expect.objectContaining({ code: "unavailable" }));
+  await expect.poll(() => second?.ended.map(({ client }) => client)).toEqual(["a"]);
+  newcomer();
+  expect([first?.ended, third?.ended].map((ended) => ended?.length)).toEqual([1, 0]);
 });
 
 test("who has more than a fair share takes nothing from others", () => {

@@ -1,6 +1,6 @@
 import { ServingError } from "../../../errors.ts";
 import { ClientAccounts } from "../client-account.ts";
-import { OverloadManager } from "../overload-manager.ts";
+import { type OtherThreads, OverloadManager } from "../overload-manager.ts";
 import type { ThreadCounts } from "../thread-counts.ts";
 import { containerRoom } from "./container-room.ts";
 import { MemoryShare } from "./memory-share.ts";
@@ -48,7 +48,17 @@ export class MemoryBudget {
     this.#shared = shared;
     this.#removeLimit = isFirst ? threadMemory.addLimit(maxBytes) : () => {};
     this.#smallBytes = Math.min(SMALL_BYTES, maxBytes / 1024);
-    this.overload = new OverloadManager(maxBytes);
+    this.overload = new OverloadManager(maxBytes, shared && this.#withOthers(shared));
+  }
+
+  #withOthers(shared: ThreadCounts): OtherThreads {
+    const asked = () => {
+      const bytes = shared.wished * KIB;
+      if (bytes === 0 || this.heldBytes + bytes > this.maxBytes) return bytes;
+      shared.wish(0);
+      return 0;
+    };
+    return { threads: shared.threads, ask: (bytes) => shared.wish(Math.ceil(bytes / KIB)), asked };
   }
 
   /** Number of bytes held now. */
