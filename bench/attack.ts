@@ -52,6 +52,9 @@ const HEAD = [
   "refused",
 ];
 
+/** Rows that share a server: what they leave of its memory must not add up. */
+const MAX_SHARED = 8;
+
 const OPTIONS = {
   list: { type: "boolean" },
   all: { type: "boolean" },
@@ -108,9 +111,6 @@ async function attackAll(runs: readonly Run[]): Promise<number> {
 }
 
 type Tell = (run: Run, result: Awaited<ReturnType<typeof runRow>>) => void;
-
-/** Rows that share a server: what they leave of its memory must not add up. */
-const MAX_SHARED = 8;
 
 /**
  * Runs the rows, each against the server of the one before if they can share it, else against one that was started

@@ -11,7 +11,7 @@ export class CallScope {
   #rules: AccessRules;
   readonly #kind: CallKind;
   #until: number | undefined;
-  /** The models that an anonymous call has named: those that it may know of. */
+  /** The models that the call has named; an anonymous one may know of no others. */
   readonly #named = new Set<string>();
 
   /** `until`: milliseconds since the epoch after which the caller has to be asked about again. */
@@ -32,11 +32,15 @@ export class CallScope {
     this.#until = 0;
   }
 
-  /** Counts by what a later look has found, for the rest of a call that lasts. */
+  /**
+   * Counts by what a later look has found, for the rest of a call that lasts. Throws `permission_denied` for a model
+   * that the call has named, and may name no longer.
+   */
   adopt(later: CallScope): void {
     this.#identity = later.#identity;
     this.#rules = later.#rules;
     this.#until = later.#until;
+    for (const model of this.#named) this.assertModel(model);
   }
 
   /** The caller's name for the log; empty = it needs none. */
@@ -70,8 +74,9 @@ export class CallScope {
 
   /** Throws `permission_denied` for a model that the call may not name. */
   assertModel(model: string): void {
-    if (this.#identity === undefined) this.#named.add(model);
-    if (!this.knows(model)) throw denied(`${this.#who} may not ${MODEL_DEEDS[this.#kind]} "${model}"`);
+    const isKnown = this.#identity === undefined || this.knows(model);
+    if (!isKnown) throw denied(`${this.#who} may not ${MODEL_DEEDS[this.#kind]} "${model}"`);
+    this.#named.add(model);
   }
 
   /** True if the priority of the caller's requests to a model counts before other clients' turns. */

@@ -1,4 +1,5 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
+import type { LiveCall } from "../access/authentication/live-calls.ts";
 import { type CallScope, runInScope } from "../access/call-scope.ts";
 import type { CallKind } from "../access/caller.ts";
 import type { ControlAccess } from "../access/control-access.ts";
@@ -41,13 +42,14 @@ export async function answerRequest(
   const exchange = new HttpExchange(request, response, dependencies);
   exchange.record.route = name;
   exchange.record.settleTrace(kind === "inference" || kind === "control");
+  let stop: (() => void) | undefined;
   try {
     const caller = callerOf(request);
-    const { authorization } = request.headers;
     // Nothing of the body is read before.
     const entered = policy.enter(kind, caller);
     const scope = entered instanceof Promise ? await entered : entered;
     policy.check(kind, caller, access);
+    stop = scope && watchPermission(exchange, { kind, scope, policy });
     const client = scope === undefined ? caller : { user: scope.user, ...caller };
     exchange.belongTo(accountKey(client));
     if (clients !== undefined && kind !== "health") {
@@ -64,17 +66,33 @@ export async function answerRequest(
     const wrote = (bytes: number) => exchange.record.wrote(request.method === "HEAD" ? 0 : bytes);
     const failed = isInParts(made) ? noteFailure(pair, log) : undefined;
     const sending = sendAnswer(response, made, { id: exchange.record.sendableId, log, wrote, failed });
-    if (sending !== undefined) {
-      const again = { ...caller, headers: { ...caller.headers, authorization } };
-      const stop = scope && policy.watch({ kind, caller: again, scope, end: (reason) => response.destroy(reason) });
-      await sending.finally(stop);
-    }
+    if (sending !== undefined) await sending;
   } catch (reason) {
     await arrivedTogether(request);
     sendError(reason, { request, response, log });
   } finally {
+    stop?.();
     exchange.release();
   }
+}
+
+/** Ends a request once its client may make it no longer; returns how to stop. */
+function watchPermission(
+  exchange: HttpExchange,
+  { policy, kind, scope }: Pick<HttpDependencies, "policy"> & Pick<LiveCall, "kind" | "scope">,
+): () => void {
+  const { request } = exchange;
+  // It is taken away from the request as soon as that is answered.
+  const { authorization } = request.headers;
+  return policy.watch({
+    kind,
+    scope,
+    get caller() {
+      const caller = callerOf(request);
+      return { ...caller, headers: { ...caller.headers, authorization } };
+    },
+    end: (reason) => exchange.giveUp(reason),
+  });
 }
 
 /** Ends a client's request when its answer has been sent, or its connection is gone. */

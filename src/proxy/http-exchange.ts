@@ -124,9 +124,14 @@ export class HttpExchange {
     this.#memory.belongTo(client);
   }
 
+  /** Ends what answers the request, with the error that it is answered by as far as that can still be said. */
+  giveUp(reason: ServingError): void {
+    this.#cancel.abort(reason);
+  }
+
   /** Lets a server that ends tell the client of an answer in parts. */
   answersInParts(): void {
-    const end = (reason: ServingError) => this.#cancel.abort(reason);
+    const end = (reason: ServingError) => this.giveUp(reason);
     if (!this.#isClosed) this.#inParts?.add(end);
     this.#response.once("close", () => this.#inParts?.delete(end));
   }

@@ -1,16 +1,21 @@
 import { readFileSync, writeFileSync } from "node:fs";
 import { request } from "node:https";
 import { connect as connectSocket } from "node:net";
+import { setTimeout as wait } from "node:timers/promises";
 import { Client, credentials, Metadata } from "@grpc/grpc-js";
 import { expect, onTestFinished, test, vi } from "vitest";
 import { hashPassword } from "../../src/access/authentication/password-hash.ts";
+import type { Hooks } from "../../src/hooks/hooks.ts";
+import { createDeferred } from "../../src/platform/async/promises.ts";
 import type { ServerOptions } from "../../src/server/server-options.ts";
+import type { Tensor } from "../../src/tensor/tensor.ts";
 import { authFiles, basic, bearer, CHEAP, TOKENS } from "../access/auth-fixture.ts";
 import { connect } from "../grpc/byte-client.ts";
 import { createEventLog } from "../helpers/event-log.ts";
 import { startServer } from "../helpers/start-server.ts";
 import { tempFolder } from "../helpers/temp-folder.ts";
 import { tlsFile, tlsPath } from "../helpers/tls-fixture.ts";
+import { postForParts } from "../proxy/read-parts.ts";
 
 const ALICE = basic("alice", "open sesame");
 const NULL_MODEL = { stages: [{ driver: "null" }] };
@@ -294,9 +299,60 @@ test("a stream ends when its user is removed, or may do that no longer, and othe
   await admin.ask();
 });
 
+/** Parts without an end, the first of them once it may begin. */
+function endlessHooks() {
+  const begun = createDeferred<void>();
+  const entered = createDeferred<void>();
+  const hooks: Hooks = {
+    async *process(inputs, ctx) {
+      entered.resolve();
+      await begun.promise;
+      for (;;) {
+        yield { y: inputs.x as Tensor };
+        await wait(5, undefined, { signal: ctx.signal });
+      }
+    },
+    collect: () => ({}),
+  };
+  return { hooks, begin: () => begun.resolve(), entered: entered.promise };
+}
+
+test("an answer in parts over HTTP ends when its user may not run that model any longer, before its first part and after", async () => {
+  vi.useFakeTimers({ toFake: ["setInterval"] });
+  onTestFinished(() => void vi.useRealTimers());
+  const { log, find } = createEventLog("info");
+  const auth = await authFiles();
+  const [running, waiting] = [endlessHooks(), endlessHooks()];
+  running.begin();
+  const stages = [{ driver: "null" }];
+  const models = { default: { stages, hooks: running.hooks }, "team-a": { stages, hooks: waiting.hooks } };
+  const { httpUrl, grpcAddress } = await startServer({ models, auth, workers: 0, log });
+  const post = (model: string, token: string) =>
+    postForParts(`${httpUrl}/v2/models/${model}/generate_stream`, { x: 1 }, { authorization: bearer(token) });
+  const [user, admin] = [await post("default", TOKENS.user), await post("default", TOKENS.admin)];
+  const team = post("team-a", TOKENS.team);
+  const stream = openStream(grpcAddress, "/inference.GRPCInferenceService/ModelStreamInfer", bearer(TOKENS.user));
+  // Its model's name alone.
+  await stream.ask(Buffer.from("\n\u0007default"));
+  await waiting.entered;
+  for (const reader of [user, admin]) expect(await reader.next()).toContain("data:");
+  // They may still make calls of this kind.
+  const rules = readFileSync(auth.rules, "utf8")
+    .replace("models: default", "models: others")
+    .replace("[team-*, own]", "own");
+  writeFileSync(auth.rules, rules);
+  await vi.advanceTimersByTimeAsync(10_000);
+  await find({ msg: "credentials or rules have changed" });
+  expect((await user.rest()).at(-1)).toContain('may not run the model \\"default\\"');
+  expect(await stream.ended).toBe(7);
+  expect((await team).answer.statusCode).toBe(403);
+  expect(await admin.next()).toContain("data:");
+  admin.leave();
+});
+
 interface Asked {
-  /** Sends an empty message, and resolves once that is answered. */
-  ask(): Promise<void>;
+  /** Sends a message, and resolves once that is answered. Default: an empty one. */
+  ask(message?: Buffer): Promise<void>;
   /** The status by which the stream ends. */
   readonly ended: Promise<number>;
 }
@@ -310,9 +366,9 @@ function openStream(address: string, path: string, authorization: string): Asked
   const call = client.makeBidiStreamRequest(path, asIs, asIs, metadata);
   const ended = new Promise<number>((resolve) => call.on("status", ({ code }) => resolve(code)));
   call.on("error", () => {});
-  const ask = async () => {
+  const ask = async (message = Buffer.alloc(0)) => {
     const answered = new Promise<void>((resolve) => call.once("data", () => resolve()));
-    call.write(Buffer.alloc(0));
+    call.write(message);
     await answered;
   };
   return { ask, ended };
