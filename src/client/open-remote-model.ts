@@ -17,6 +17,8 @@ export interface RemoteModel {
   predict(inputs: Values, options?: PredictOptions): Promise<Tensors>;
   /** Runs it, and gives the parts of its answer as they come, for as long as they come; throws as {@link predict}. */
   stream(inputs: Values, options?: PredictOptions): AsyncGenerator<Tensors, void, undefined>;
+  /** True if it answers in parts; false of a server that does not say. */
+  decoupled(): Promise<boolean>;
   close(): void;
 }
 
@@ -47,6 +49,7 @@ export async function openRemoteModel(address: ModelAddress, authorization?: str
           failPlainly(reason);
         }
       },
+      decoupled: () => model.decoupled().catch(failPlainly),
       close: () => connection.$close(),
     };
   } catch (reason) {

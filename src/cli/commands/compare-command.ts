@@ -17,6 +17,7 @@ import {
   openRemoteTarget,
   type Target,
   toComparisonLines,
+  toPlainAnswer,
 } from "../../tools/comparison/comparison.ts";
 import { parseTolerances } from "../../tools/replay/compare-tensors.ts";
 import { applyShapes } from "../benchmark/apply-shapes.ts";
@@ -38,7 +39,8 @@ Examples:
 
 Without --driver a model runs on every driver that takes it; without --input its inputs are random. The first target
 is the one with which the others are compared, or the golden file. The exit code is 1 where an output differs by more
-than the tolerance, which is float32=1e-4,1e-5 and the like, and none for integers.
+than the tolerance, which is float32=1e-4,1e-5 and the like, and none for integers. Answers in parts are compared part
+by part, up to 1000 of them.
 `;
 
 interface CompareFlags {
@@ -99,9 +101,10 @@ async function run(places: readonly string[], flags: CompareFlags): Promise<void
     const answers: Answer[] = [...golden];
     const failures: string[] = [];
     for (const target of targets) {
-      const answered = withProgress(`running ${target.name}`, () => answerOf(target, inputs, runs));
+      const times = { count: runs, inParts: golden.length === 0 };
+      const answered = withProgress(`running ${target.name}`, () => answerOf(target, inputs, times));
       const answer = await answered.catch((reason) => void failures.push(`${target.name}: ${oneLine(reason)}`));
-      if (answer) answers.push(golden.length === 0 ? answer : { ...answer, outputs: asReadAgain(answer.outputs) });
+      if (answer) answers.push(golden.length === 0 ? answer : { ...answer, parts: answer.parts.map(asReadAgain) });
     }
     const hint = shapeHint(first.signature, examples);
     if (answers.length === 0 || (failures.length > 0 && answers.length === 1))
@@ -168,7 +171,7 @@ function give(
 ): void {
   const compared = compareAnswers(answers, tolerances);
   const plain = {
-    targets: answers.map(({ outputs, ...answer }) => answer),
+    targets: answers.map(toPlainAnswer),
     outputs: compared,
     refused: refusals,
     failed: failures,
@@ -187,10 +190,8 @@ function give(
 function readGolden(path: string): Answer {
   try {
     const outputs = parseExactJson(readFileSync(path, "utf8")) as Record<string, Record<string, unknown>>;
-    return {
-      name: path,
-      outputs: createTensors(Object.entries(outputs).map(([name, value]) => [name, tensorFromJson(name, value)])),
-    };
+    const golden = createTensors(Object.entries(outputs).map(([name, value]) => [name, tensorFromJson(name, value)]));
+    return { name: path, parts: [golden] };
   } catch (cause) {
     const why =
       cause instanceof Error && "code" in cause && cause.code === "ENOENT"

@@ -132,12 +132,14 @@ export interface Inspection {
 /** The inspection as JSON. */
 export function toPlainInspection({ facts, trials, ...rest }: Inspection): object {
   const { operators, weights, ...others } = facts;
+  const { signatures = {}, decoupled } = runningOf(trials);
   return {
     ...rest,
     ...others,
+    ...(decoupled && { decoupled }),
     ...(operators && { operators: Object.fromEntries(operators) }),
     ...(weights && { weights: Object.fromEntries(weights) }),
-    signatures: trials.find(({ signatures }) => signatures !== undefined)?.signatures ?? {},
+    signatures,
     drivers: trials.map(({ signatures, ...trial }) => ({ ...trial, runs: signatures !== undefined })),
   };
 }
@@ -152,24 +154,28 @@ export function toInspectionLines({ path, bytes, facts, memoryBytes, trials }: I
     ...(memoryBytes === undefined ? [] : [["Memory", `about ${sizeText(memoryBytes)} for each copy`]]),
     ...Object.entries(metadata).map(([name, value]) => [name, shorten(value)]),
   ];
-  const signatures = trials.find((trial) => trial.signatures !== undefined)?.signatures ?? {};
   return [
     path,
     ...indent(toColumns(rows)),
-    ...titled("Signatures", signatureRows(signatures)),
+    ...titled("Signatures", signatureRows(runningOf(trials))),
     ...operatorLines(facts),
     ...titled("Weights and constants", weightRows(facts.weights)),
     ...titled("Drivers", trials.map(toTrialRow)),
   ];
 }
 
+/** The first trial that succeeded. */
+function runningOf(trials: readonly DriverTrial[]): Partial<DriverTrial> {
+  return trials.find(({ signatures }) => signatures !== undefined) ?? {};
+}
+
 function titled(title: string, rows: readonly (readonly string[])[]): string[] {
   return rows.length === 0 ? [] : ["", title, ...indent(toColumns(rows))];
 }
 
-function signatureRows(signatures: Readonly<Record<string, Signature>>): string[][] {
+function signatureRows({ signatures = {}, decoupled }: Partial<DriverTrial>): string[][] {
   return Object.entries(signatures).map(([name, signature]) => {
-    const flow = { inputs: knownInputs(signature), outputs: signature.outputs };
+    const flow = { inputs: knownInputs(signature), outputs: signature.outputs, decoupled };
     return [name, flowText(flow)];
   });
 }
@@ -216,6 +222,8 @@ interface DriverTrial {
   readonly runtime?: string;
   readonly loadMs?: number;
   readonly signatures?: Readonly<Record<string, Signature>>;
+  /** True if the model answers in parts. */
+  readonly decoupled?: boolean;
 }
 
 /** Drivers and their options. */
@@ -246,10 +254,11 @@ async function tryDriver(driver: string, path: string, options: RawOptions): Pro
     });
     const [{ runtime, loadMs } = {}] = server.stages;
     const lease = await server.service.acquire({ model: "" });
-    const { signatures } = lease.description;
+    const { signatures, decoupled } = lease.description;
     lease.release();
     await server.close();
-    return { driver, ...(runtime !== undefined && { runtime }), ...(loadMs !== undefined && { loadMs }), signatures };
+    const found = { signatures, ...(decoupled && { decoupled }) };
+    return { driver, ...(runtime !== undefined && { runtime }), ...(loadMs !== undefined && { loadMs }), ...found };
   } catch (reason) {
     return { driver, problem: reasonText(reason).replace(/\s*\n\s*/g, " ") };
   }

@@ -5,6 +5,8 @@ import type { Dimension, LooseSpec } from "../../tensor/signature/signature.ts";
 export interface Flow {
   readonly inputs: readonly LooseSpec[] | undefined;
   readonly outputs: readonly LooseSpec[] | undefined;
+  /** True if its answers come in parts; absent = they do not, or it is not known. */
+  readonly decoupled?: boolean | undefined;
 }
 
 /** One version of a named model, for the people who started the server. */
@@ -90,9 +92,9 @@ function wrap(text: string, width: number): string[] {
   return lines;
 }
 
-/** `x float32[?,64] → y float32[?]`. */
-export function flowText({ inputs, outputs }: Flow): string {
-  return `${sideText(inputs)} → ${sideText(outputs)}`;
+/** `x float32[?,64] → y float32[?]`, with `in parts` after it for a model that answers so. */
+export function flowText({ inputs, outputs, decoupled = false }: Flow): string {
+  return `${sideText(inputs)} → ${sideText(outputs)}${decoupled ? " in parts" : ""}`;
 }
 
 function sideText(specs: readonly LooseSpec[] | undefined): string {

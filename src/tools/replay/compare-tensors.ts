@@ -27,6 +27,28 @@ export function compareTensors(
   });
 }
 
+/**
+ * The greatest difference of each output of an answer in parts, with the number of its part if there are several. Parts
+ * that one of the two does not have are left out.
+ */
+export function compareParts(
+  recorded: readonly Tensors[],
+  came: readonly Tensors[],
+  tolerances: Tolerances,
+  sides?: Sides,
+): readonly Difference[] {
+  const worst = new Map<string, Difference>();
+  const isOne = recorded.length <= 1 && came.length <= 1;
+  for (const [index, part] of recorded.entries()) {
+    for (const { output, distance, text } of compareTensors(part, came[index] ?? part, tolerances, sides)) {
+      const known = worst.get(output);
+      if (known !== undefined && known.distance >= distance) continue;
+      worst.set(output, { output, distance, text: isOne ? text : `part ${index + 1}: ${text}` });
+    }
+  }
+  return [...worst.values()];
+}
+
 /** Words that follow the two values of a difference. */
 interface Sides {
   readonly first: string;

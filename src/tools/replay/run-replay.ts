@@ -18,7 +18,7 @@ import { bytesTag, tagOf, WIRE, WireReader } from "../../tensor/codecs/protobuf/
 import { bytesField, encodeMessage, messageField } from "../../tensor/codecs/protobuf/wire-writer.ts";
 import { DEFAULT_SIGNATURE } from "../../tensor/signature/signature.ts";
 import { createTensor, createTensors, type Tensor, type Tensors } from "../../tensor/tensor.ts";
-import { compareTensors, type Difference, type Tolerances } from "./compare-tensors.ts";
+import { compareParts, compareTensors, type Difference, type Tolerances } from "./compare-tensors.ts";
 import { Pace, type ReplayRate } from "./pace.ts";
 import { type RecordedCall, recordedCalls } from "./recorded-calls.ts";
 import { ReplayOutcome } from "./replay-outcome.ts";
@@ -103,23 +103,16 @@ async function sendForParts(
   );
 }
 
-/** The greatest difference of each output, with the number of its part, and that of the number of parts. */
+/** The greatest difference of each output, and that of the number of parts. */
 function partDifferences(
   recorded: readonly Tensors[],
   came: readonly Tensors[],
   tolerances: Tolerances,
 ): readonly Difference[] {
-  const worst = new Map<string, Difference>();
-  for (const [index, part] of recorded.entries()) {
-    for (const { output, distance, text } of compareTensors(part, came[index] ?? part, tolerances)) {
-      const known = worst.get(output);
-      if (known !== undefined && known.distance >= distance) continue;
-      worst.set(output, { output, distance, text: `part ${index + 1}: ${text}` });
-    }
-  }
-  if (recorded.length === came.length) return [...worst.values()];
+  const worst = compareParts(recorded, came, tolerances);
+  if (recorded.length === came.length) return worst;
   const text = `${recorded.length} were recorded, ${came.length > recorded.length ? "more" : came.length} came`;
-  return [{ output: "(parts)", distance: Number.POSITIVE_INFINITY, text }, ...worst.values()];
+  return [{ output: "(parts)", distance: Number.POSITIVE_INFINITY, text }, ...worst];
 }
 
 function differencesOf(

@@ -1,7 +1,8 @@
 import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
-import { expect, test } from "vitest";
+import { describe, expect, test } from "vitest";
+import type { Hooks } from "../../../src/hooks/hooks.ts";
 import { writeNpy } from "../../../src/tensor/codecs/npy.ts";
 import { createTensor } from "../../../src/tensor/tensor.ts";
 import { authFiles, TOKENS } from "../../access/auth-fixture.ts";
@@ -87,6 +88,70 @@ test("compare tells by its exit code where two servers differ by more than the t
   expect(await compare(...places, ...input, "--tolerance", "0,0.25")).toMatchObject({
     code: 0,
     stdout: expect.stringContaining(" near "),
+  });
+});
+
+/** Hooks that answer with the numbers up to `x`, each multiplied, in parts. */
+const counting = (factor: number, more = 0): Hooks => ({
+  inputs: [{ name: "x", dtype: "int32", shape: [1] }],
+  async *process({ x }) {
+    for (let value = 0; value < Number(x?.data[0]) + more; value++)
+      yield { value: Int32Array.of(value * factor), text: "a" };
+  },
+});
+
+describe("compare of answers in parts", () => {
+  async function open(models: Readonly<Record<string, Hooks>>) {
+    const named = Object.entries(models).map(([name, hooks]) => [name, { driver: "null", hooks }] as const);
+    const { httpUrl, grpcAddress } = await startServer({ models: Object.fromEntries(named) });
+    return {
+      http: (name: string) => `${httpUrl}/v2/models/${name}`,
+      grpc: (name: string) => `grpc://${grpcAddress}/${name}`,
+    };
+  }
+
+  test("finds those of a model over HTTP and gRPC equal, and says how many there are", async () => {
+    const { http, grpc } = await open({ count: counting(1) });
+    const flags = ["--input", "x=[3]", "--runs", "1"];
+    const { code, stdout } = await compare(grpc("count"), http("count"), ...flags, "--json");
+    const parted = { decoupled: true, parts: 3, isCut: false, ms: expect.any(Number), firstPartMs: expect.any(Number) };
+    const { targets, outputs } = JSON.parse(stdout);
+    expect([code, targets]).toEqual([0, ["grpc", "http"].map(() => ({ name: expect.any(String), ...parted }))]);
+    expect(outputs).toEqual(
+      ["(parts)", "value", "text"].map((output) => {
+        return { target: http("count"), output, distance: 0, isNear: true, text: "" };
+      }),
+    );
+    const table = await compare(grpc("count"), http("count"), ...flags);
+    expect(table.stdout).toMatch(/^Target +Median +Parts +First part +Runtime\n\S+ +\S+ ms +3 +\S+ ms$/m);
+  });
+
+  test("names the part that differs most, and another number of parts, as that of a model that answers once", async () => {
+    const once: Hooks = { process: () => ({ value: Int32Array.of(0), text: "a" }) };
+    const { http, grpc } = await open({ count: counting(1), twice: counting(2), longer: counting(1, 1), once });
+    const flags = ["--input", "x=[3]", "--runs", "0"];
+    const far = await compare(http("count"), http("twice"), ...flags);
+    expect([far.code, far.stdout]).toEqual([
+      1,
+      expect.stringMatching(/twice +value +DIFFERS +part 3: by 2 at \[0\]: 2 from .*count, 4 from .*twice$/m),
+    ]);
+    expect(far.stdout).toMatch(/twice +\(parts\) +equal$/m);
+    const longer = await compare(http("count"), grpc("longer"), ...flags);
+    expect([longer.code, longer.stdout]).toEqual([
+      1,
+      expect.stringMatching(/longer +\(parts\) +DIFFERS +3 from .*count, 4 from .*longer$/m),
+    ]);
+    const single = await compare(http("count"), http("once"), ...flags);
+    expect(single.stdout).toMatch(/once +\(parts\) +DIFFERS +3 from .*count, 1 from .*once$/m);
+  });
+
+  test("leaves endless ones, and asks for one answer to compare with a golden file", async () => {
+    const { http } = await open({ endless: counting(1, Number.POSITIVE_INFINITY) });
+    const flags = ["--input", "x=[1]", "--runs", "0"];
+    const { code, stdout } = await compare(http("endless"), http("endless/versions/1"), ...flags, "--json");
+    expect([code, JSON.parse(stdout).targets]).toMatchObject([0, [{ parts: 1000, isCut: true }, { isCut: true }]]);
+    const golden = await compare(http("endless"), ...flags, "--golden", goldenOf({ value: [1] }));
+    expect([golden.code, golden.stderr]).toEqual([1, expect.stringContaining("decoupled transaction policy")]);
   });
 });
 

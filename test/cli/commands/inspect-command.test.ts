@@ -2,6 +2,7 @@ import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { expect, test } from "vitest";
+import { repeatDriver } from "../../helpers/repeat-driver.ts";
 import { tempFolder } from "../../helpers/temp-folder.ts";
 import { runCommand } from "./run-command.ts";
 
@@ -31,6 +32,15 @@ test("inspect shows an ONNX model: producer, operators, weights, signatures, and
   expect(stdout).toContain("Operators (2, of 2 kinds)");
   expect(stdout).toMatch(/float32 +2 tensors +2 values +8 bytes/);
   expect(stdout).toMatch(/onnx +runs: ONNX Runtime .*loaded in \d+ ms/);
+});
+
+test("inspect says of a model that it answers in parts", async () => {
+  const path = repeatDriver();
+  const { stdout } = await runCommand(["inspect", path, "--driver", path]);
+  expect(stdout).toMatch(/serving_default +x int32\[\?\], act bytes\[1\] → y int32\[1\] in parts$/m);
+  const driver = { driver: path, runs: true, decoupled: true };
+  expect(await inspect(path, "--driver", path)).toMatchObject({ decoupled: true, drivers: [driver] });
+  expect(await inspect(fixture("models/half-plus-two.onnx"), "--driver", "onnx")).not.toHaveProperty("decoupled");
 });
 
 test("inspect counts weights in external files, constants and texts", async () => {

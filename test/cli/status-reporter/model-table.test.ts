@@ -13,10 +13,12 @@ const broken = {
 };
 
 test("each version is a line, and the reasons of those that do not answer stand below", () => {
-  expect(toModelTable([emotion, broken], 120).split("\n")).toEqual([
-    "  Model    Version  Driver       Inputs → outputs       State",
-    "  emotion  12       onnx → null  x float32[?,64] → any  AVAILABLE",
-    "  broken   1        -            -                      END",
+  const letters = { ...emotion, name: "letters", decoupled: true };
+  expect(toModelTable([emotion, letters, broken], 120).split("\n")).toEqual([
+    "  Model    Version  Driver       Inputs → outputs                State",
+    "  emotion  12       onnx → null  x float32[?,64] → any           AVAILABLE",
+    "  letters  12       onnx → null  x float32[?,64] → any in parts  AVAILABLE",
+    "  broken   1        -            -                               END",
     "",
     "  broken version 1: It is cut short.",
   ]);
