@@ -1,5 +1,6 @@
 import type { HookContext, Hooks } from "../../hooks/hooks.ts";
-import type { Values } from "../../tensor/plain-value.ts";
+import { createDeferred } from "../../platform/async/promises.ts";
+import { RunLimit } from "../../platform/native/cancellable-runs.ts";
 import { createRecord } from "../../tensor/record.ts";
 import type { TensorSpec } from "../../tensor/signature/signature.ts";
 import { createTensors, type Tensor, type Tensors } from "../../tensor/tensor.ts";
@@ -10,6 +11,8 @@ export interface Ensemble {
   readonly outputs: readonly TensorSpec[];
   /** In an order in which each step finds its inputs. */
   readonly steps: readonly EnsembleStep[];
+  /** Requests at a time that each step runs; absent = any number. */
+  readonly maxInflight?: number;
 }
 
 /** One model of an ensemble. */
@@ -23,96 +26,157 @@ export interface EnsembleStep {
   readonly outputs: Readonly<Record<string, string>>;
 }
 
+/** A step with its place among the stages. */
+interface PlacedStep extends EnsembleStep {
+  readonly index: number;
+}
+
 /**
  * Hooks that run an ensemble whose stages are the models of its steps, in that order. `inParts` says which of these
- * answer in parts.
+ * answer in parts: what is behind one of them runs for each part, and the other steps once, before.
  */
-export function ensembleHooks({ inputs, outputs, steps }: Ensemble, inParts: readonly boolean[] = []): Hooks {
-  const names = outputs.map(({ name }) => name);
-  if (!inParts.includes(true))
-    return { inputs, outputs, process: (given, ctx) => runSteps(steps, names, { given, ctx }) };
+export function ensembleHooks(ensemble: Ensemble, inParts: readonly boolean[] = []): Hooks {
+  const { inputs, outputs, maxInflight } = ensemble;
+  const turns = new StepTurns(ensemble.steps.length, maxInflight);
+  const steps = ensemble.steps.map((step, index): PlacedStep => ({ ...step, index }));
+  const behind = steps.filter(({ index }) => stepsBefore(steps, index).some((before) => inParts[before]));
+  const once = steps.filter((step) => !behind.includes(step));
+  const outputsOf = (tensors: NamedTensors) => createTensors(outputs.map(({ name }) => [name, tensors.get(name)!]));
+  if (behind.length === 0)
+    return { inputs, outputs, process: async (given, ctx) => outputsOf(await runSteps(once, { given, ctx, turns })) };
   return {
     inputs,
     outputs,
     async *process(given, ctx) {
-      for await (const tensors of eachPart(steps, new Map(Object.entries(given)), ctx))
-        yield createTensors(names.map((name) => [name, tensors.get(name) as Tensor]));
+      const before = await runSteps(once, { given, ctx, turns });
+      for await (const tensors of eachPart(behind, before, { ctx, turns })) yield outputsOf(tensors);
     },
   };
 }
 
+/** The steps whose tensors a step takes, directly or by others, and itself; each by its place. */
+function stepsBefore(steps: readonly EnsembleStep[], index: number): readonly number[] {
+  const found: number[] = [];
+  const taken = new Set<string>();
+  for (let at = index; at >= 0; at--) {
+    const { inputs, outputs } = steps[at] as EnsembleStep;
+    if (at !== index && !Object.values(outputs).some((name) => taken.has(name))) continue;
+    found.push(at);
+    for (const name of Object.values(inputs)) taken.add(name);
+  }
+  return found;
+}
+
+/**
+ * The reason why an ensemble cannot be run whose steps answer in parts as {@link ensembleHooks} gets them; undefined =
+ * it can.
+ */
+export function refusedParts({ steps }: Ensemble, inParts: readonly boolean[]): string | undefined {
+  const parted = steps.flatMap((step, index) => (inParts[index] ? [{ ...step, index }] : []));
+  for (const [place, later] of parted.entries()) {
+    const before = stepsBefore(steps, later.index);
+    const apart = parted.slice(0, place).find(({ index }) => !before.includes(index));
+    if (apart !== undefined)
+      return `has two steps that answer in parts, ${apart.model} and ${later.model}, and none of them takes what comes of the other: it is not known which of their parts belong together; write it as hooks, which can say that`;
+  }
+  return undefined;
+}
+
+/** Keeps the steps of an ensemble to a number of requests at a time, those of all its clients together. */
+class StepTurns {
+  readonly #limits: readonly RunLimit[];
+
+  /** `limit`: default and 0 = none. */
+  constructor(steps: number, limit = 0) {
+    this.#limits = limit === 0 ? [] : Array.from({ length: steps }, () => new RunLimit(limit));
+  }
+
+  /** Runs a step when it is its turn; rejects if its request is given up before. */
+  async take<Result>(index: number, ctx: HookContext, run: () => Promise<Result>): Promise<Result> {
+    const limit = this.#limits[index];
+    if (limit === undefined) return run();
+    ctx.signal.throwIfAborted();
+    return limit.run(run, ctx.signal);
+  }
+
+  /** The same with a step that answers in parts, whose turn ends with them. */
+  async *takeParts(index: number, ctx: HookContext, open: () => AsyncIterable<Tensors>): AsyncGenerator<Tensors> {
+    const [begun, ended] = [createDeferred<void>(), createDeferred<void>()];
+    const turn = this.take(index, ctx, () => {
+      begun.resolve();
+      return ended.promise;
+    });
+    turn.catch(begun.reject);
+    await begun.promise;
+    try {
+      yield* open();
+    } finally {
+      ended.resolve();
+    }
+  }
+}
+
 /** The tensors of an ensemble by name. */
-type NamedTensors = ReadonlyMap<string, Values[string]>;
+type NamedTensors = ReadonlyMap<string, Tensor>;
+
+interface PartsRun {
+  readonly ctx: HookContext;
+  readonly turns: StepTurns;
+}
 
 /** Each part of a step goes through all the steps behind it before the next one. */
 async function* eachPart(
-  steps: readonly EnsembleStep[],
+  [step, ...others]: readonly PlacedStep[],
   tensors: NamedTensors,
-  ctx: HookContext,
-  index = 0,
+  run: PartsRun,
 ): AsyncGenerator<NamedTensors, void, undefined> {
-  const step = steps[index];
-  const driver = ctx.drivers[index];
-  if (step === undefined || driver === undefined) {
+  if (step === undefined) {
     yield tensors;
     return;
   }
-  const values = createRecord<Values[string]>();
+  const values = createRecord<Tensor>();
   for (const [own, name] of Object.entries(step.inputs)) values[own] = tensors.get(name)!;
-  for await (const part of driver.stream(values, { outputs: Object.keys(step.outputs) })) {
+  const { ctx, turns } = run;
+  const driver = ctx.drivers[step.index] as HookContext["drivers"][number];
+  const open = () => driver.stream(values, { outputs: Object.keys(step.outputs) });
+  for await (const part of turns.takeParts(step.index, ctx, open)) {
     const made = Object.entries(step.outputs).map(([own, name]) => [name, part[own]!] as const);
-    yield* eachPart(steps, new Map([...tensors, ...made]), ctx, index + 1);
+    yield* eachPart(others, new Map([...tensors, ...made]), run);
   }
 }
 
-interface Run {
-  readonly given: Values;
-  readonly ctx: HookContext;
+interface Run extends PartsRun {
+  readonly given: Tensors;
 }
 
 /** Each step begins as soon as its inputs exist; when one fails, the others are awaited too. */
-async function runSteps(
-  steps: readonly EnsembleStep[],
-  outputs: readonly string[],
-  { given, ctx }: Run,
-): Promise<Values> {
-  const tensors = new Map<string, Promise<Values[string]>>();
+async function runSteps(steps: readonly PlacedStep[], { given, ...run }: Run): Promise<NamedTensors> {
+  const tensors = new Map<string, Promise<Tensor>>();
   for (const [name, value] of Object.entries(given)) tensors.set(name, Promise.resolve(value));
-  const runs = steps.map((step, index) => {
-    const run = runStep(step, index, { tensors, ctx });
+  const runs = steps.map((step) => {
+    const made = runStep(step, tensors, run);
     for (const [own, name] of Object.entries(step.outputs)) {
-      const tensor = run.then((made) => made[own]!);
+      const tensor = made.then((outputs) => outputs[own]!);
       // It fails together with its step, which is awaited below.
       tensor.catch(() => {});
       tensors.set(name, tensor);
     }
-    return run;
+    return made;
   });
   const failed = (await Promise.allSettled(runs)).find(({ status }) => status === "rejected");
   if (failed?.status === "rejected") throw failed.reason;
-  return valuesOf(
-    outputs.map((name) => [name, name]),
-    tensors,
-  );
+  return new Map(await Promise.all(Array.from(tensors, async ([name, tensor]) => [name, await tensor] as const)));
 }
 
-interface StepRun {
-  readonly tensors: ReadonlyMap<string, Promise<Values[string]>>;
-  readonly ctx: HookContext;
-}
-
-async function runStep({ inputs, outputs }: EnsembleStep, index: number, { tensors, ctx }: StepRun): Promise<Values> {
-  const values = await valuesOf(Object.entries(inputs), tensors);
-  return (ctx.drivers[index] as HookContext["drivers"][number]).predict(values, { outputs: Object.keys(outputs) });
-}
-
-async function valuesOf(
-  names: readonly (readonly [own: string, tensor: string])[],
-  tensors: ReadonlyMap<string, Promise<Values[string]>>,
-): Promise<Values> {
-  const values = createRecord<Values[string]>();
-  for (const [own, name] of names) values[own] = (await tensors.get(name))!;
-  return values;
+async function runStep(
+  { inputs, outputs, index }: PlacedStep,
+  tensors: ReadonlyMap<string, Promise<Tensor>>,
+  { ctx, turns }: PartsRun,
+): Promise<Tensors> {
+  const values = createRecord<Tensor>();
+  for (const [own, name] of Object.entries(inputs)) values[own] = (await tensors.get(name))!;
+  const driver = ctx.drivers[index] as HookContext["drivers"][number];
+  return turns.take(index, ctx, () => driver.predict(values, { outputs: Object.keys(outputs) }));
 }
 
 /** The tensors of a model as clients send and get them, and the shapes that some have in the model. */

@@ -17,7 +17,7 @@ import { CleanupStack, fetchPath } from "./fetch-source.ts";
 import { findHooks } from "./folders/list-folder.ts";
 import type { FoundVersion } from "./folders/list-versions.ts";
 import { hostStage } from "./host-served.ts";
-import { type Ensemble, type EnsembleStep, ensembleHooks, reshapeHooks } from "./implied-hooks.ts";
+import { type Ensemble, type EnsembleStep, ensembleHooks, refusedParts, reshapeHooks } from "./implied-hooks.ts";
 import { type LoadedServable, type LoadOptions, loadServable } from "./load-servable.ts";
 import type { StageOptions } from "./stage.ts";
 import { withRegularFile } from "./warm-up/open-regular-file.ts";
@@ -52,7 +52,9 @@ async function load(config: ModelConfig, { version, path: place }: FoundVersion,
   const cleanup = new CleanupStack();
   const path = await fetchPath(place, settings, cleanup);
   const check = (file: string) => assertMayRun(file, { ...config, place }, settings.archiveHooks);
-  const hooks = config.ensemble ? await hooksOfSteps(config.ensemble, settings) : await hooksOf(config, path, check);
+  const hooks = config.ensemble
+    ? await hooksOfSteps(config.name, config.ensemble, settings)
+    : await hooksOf(config, path, check);
   // A version whose folder went meanwhile has not lost its hooks: it must not answer without them.
   if (place !== (config.path ?? "")) await assertThere(path);
   const { name, options: own, warmUp, imageLayouts: layouts, configured } = config;
@@ -90,12 +92,12 @@ async function hooksOf(
 }
 
 /** The hooks of an ensemble, which answers in parts if one of its models does. */
-async function hooksOfSteps(ensemble: Ensemble, { own }: LoadOptions): Promise<AnyHooks> {
+async function hooksOfSteps(name: string, ensemble: Ensemble, { own }: LoadOptions): Promise<AnyHooks> {
   const hosts = await Promise.all(ensemble.steps.map((step) => hostStage(own, step)));
-  return ensembleHooks(
-    ensemble,
-    hosts.map(({ facts }) => facts.decoupled === true),
-  );
+  const inParts = hosts.map(({ facts }) => facts.decoupled === true);
+  const refusal = refusedParts(ensemble, inParts);
+  if (refusal !== undefined) throw failedPrecondition(`The ensemble ${name} ${refusal}.`);
+  return ensembleHooks(ensemble, inParts);
 }
 
 /** The model's own settings override the server's. */

@@ -127,23 +127,121 @@ describe("the transaction policy of a config.pbtxt", () => {
   });
 });
 
+const tensor = (key: string, name: string) => `${key} { name: "${name}" data_type: TYPE_FP32 dims: [ -1 ] }`;
+const step = (model: string, from: string, to: string) =>
+  `step { model_name: "${model}" model_version: -1 input_map { key: "x" value: "${from}" } output_map { key: "y" value: "${to}" } }`;
+
+/** The configuration of an ensemble that takes `x`. */
+function ensemble(outputs: readonly string[], steps: readonly string[], more = ""): string {
+  const tensors = [tensor("input", "x"), ...outputs.map((name) => tensor("output", name))];
+  return `platform: "ensemble" ${tensors.join(" ")} ensemble_scheduling { ${steps.join(" ")} ${more} }`;
+}
+
+/** A repository with an ensemble `e`, of half plus two and of models with these hooks around it. */
+function serveEnsemble(config: string, hooks: Readonly<Record<string, string>>) {
+  const models = Object.entries(hooks).flatMap(([name, code]) => [
+    [`${name}/1/hooks.mjs`, code] as const,
+    [`${name}/1/model.onnx`, half] as const,
+  ]);
+  return serve({
+    "e/config.pbtxt": config,
+    "e/1/.keep": "",
+    "half/1/model.onnx": half,
+    ...Object.fromEntries(models),
+  });
+}
+
+const inputs = (...data: number[]) => [{ name: "x", datatype: "FP32", shape: [data.length], data }];
+
 describe("an ensemble with a model that answers in parts", () => {
-  it("does so itself, and runs the steps behind it once per part", async () => {
-    const tensor = (key: string, name: string) => `${key} { name: "${name}" data_type: TYPE_FP32 dims: [ -1 ] }`;
-    const step = (model: string, from: string, to: string) =>
-      `step { model_name: "${model}" model_version: -1 input_map { key: "x" value: "${from}" } output_map { key: "y" value: "${to}" } }`;
-    const steps = [step("half", "p", "z"), step("split", "x", "p")];
-    const { url, isDecoupled } = await serve({
-      "e/config.pbtxt": `platform: "ensemble" ${tensor("input", "x")} ${tensor("output", "z")} ensemble_scheduling { ${steps.join(" ")} }`,
-      "e/1/.keep": "",
-      "split/config.pbtxt": policy(true),
-      "split/1/hooks.mjs": SPLIT,
-      "split/1/model.onnx": half,
-      "half/1/model.onnx": half,
-    });
+  it("does so itself, and runs the steps behind it once per part, and the others once", async () => {
+    const steps = [step("half", "p", "z"), step("split", "x", "p"), step("half", "x", "w")];
+    const { url, isDecoupled } = await serveEnsemble(ensemble(["z", "w"], steps), { split: SPLIT });
     expect(await isDecoupled("e")).toBe(true);
-    const inputs = [{ name: "x", datatype: "FP32", shape: [3], data: [0, 4, 8] }];
-    const reader = await postForParts(`${url}/e/infer_stream`, { inputs });
-    expect((await reader.rest()).map((part) => readPart(part).outputs[0].data)).toEqual([[3], [4], [5]]);
+    const reader = await postForParts(`${url}/e/infer_stream`, { inputs: inputs(0, 4, 8) });
+    const parts = (await reader.rest()).map((part) => readPart(part).outputs);
+    expect(parts.map((outputs) => outputs.map(({ data }: { data: unknown }) => data))).toEqual([
+      [[3], [2, 4, 6]],
+      [[4], [2, 4, 6]],
+      [[5], [2, 4, 6]],
+    ]);
+    const { model_stats: stats } = (await (await fetch(`${url}/half/stats`)).json()) as Plain;
+    expect((stats as Plain[])[0]).toMatchObject({ inference_count: 4 });
+  });
+
+  it("is refused if two of them do not follow one another, and not if they do", async () => {
+    const apart = ensemble(["z", "w"], [step("split", "x", "z"), step("other", "x", "w")]);
+    const { problem } = await serveEnsemble(apart, { split: SPLIT, other: SPLIT });
+    expect(problem("e")).toMatch(
+      /^The ensemble e has two steps that answer in parts, split and other, and none of them takes what comes of the/,
+    );
+    const chain = ensemble(["z"], [step("split", "x", "p"), step("half", "p", "q"), step("twice", "q", "z")]);
+    const twice = SPLIT.replace("yield", "for (const _ of [1, 2]) yield");
+    const { url } = await serveEnsemble(chain, { split: SPLIT, twice });
+    const reader = await postForParts(`${url}/e/infer_stream`, { inputs: inputs(0, 4) });
+    const parts = (await reader.rest()).map((part) => readPart(part).outputs[0].data);
+    expect(parts).toEqual([[3.5], [3.5], [4], [4]]);
+  });
+});
+
+describe("max_inflight_requests of an ensemble", () => {
+  /** Waits until two are there, and says how many there were at most. */
+  const PAIR = `let open = 0, most = 0, meet = () => {};
+    let met = new Promise((resolve) => { meet = resolve; });
+    export async function preprocess(inputs) {
+      most = Math.max(most, ++open);
+      if (open === 2) { meet(); met = new Promise((resolve) => { meet = resolve; }); } else await met;
+      await new Promise(setImmediate);
+      open--;
+      return inputs;
+    }
+    export const postprocess = () => ({ y: Float32Array.of(most) });`;
+
+  it("is the number of requests that a step runs at a time, for all clients together", async () => {
+    const config = ensemble(["z"], [step("pair", "x", "p"), step("half", "p", "z")], "max_inflight_requests: 2");
+    const { url } = await serveEnsemble(config, { pair: PAIR });
+    const body = JSON.stringify({ inputs: inputs(1) });
+    const ask = async () => {
+      const answer = await fetch(`${url}/e/infer`, { method: "POST", body });
+      return ((await answer.json()) as { outputs: readonly { data: unknown }[] }).outputs[0]?.data;
+    };
+    const answers = await Promise.all(Array.from({ length: 8 }, ask));
+    expect(answers).toEqual(new Array(8).fill([3]));
+  });
+
+  it("lets a request wait for the last part of another, and go if it is given up", async () => {
+    const config = ensemble(["z"], [step("endless", "x", "p"), step("half", "p", "z")], "max_inflight_requests: 1");
+    const endless = "export async function* postprocess(outputs) { for (;;) yield outputs; }";
+    const { url } = await serveEnsemble(config, { endless });
+    const body = { inputs: inputs(2) };
+    const first = await postForParts(`${url}/e/infer_stream`, body);
+    let hasSecond = false;
+    const waiting = postForParts(`${url}/e/infer_stream`, body).then((reader) => {
+      hasSecond = true;
+      return reader;
+    });
+    const late = await fetch(`${url}/e/infer_stream`, {
+      method: "POST",
+      headers: { "x-request-timeout-ms": "200" },
+      body: JSON.stringify(body),
+    });
+    expect(late.status).toBe(504);
+    for (let count = 0; count < 50; count++) expect(readPart(await first.next()).outputs[0].data).toEqual([3.5]);
+    expect(hasSecond).toBe(false);
+    first.leave();
+    const second = await waiting;
+    expect(readPart(await second.next()).outputs[0].data).toEqual([3.5]);
+    second.leave();
+  });
+
+  it("is a number of 0, which is no limit, or more", async () => {
+    const files = { "half/1/model.onnx": half, "e/1/.keep": "" };
+    const config = (count: string) => ensemble(["z"], [step("half", "x", "z")], `max_inflight_requests: ${count}`);
+    const ask = async (count: string) => {
+      const { url } = await serve({ ...files, "e/config.pbtxt": config(count) });
+      const answer = await fetch(`${url}/e/infer`, { method: "POST", body: JSON.stringify({ inputs: inputs(2) }) });
+      return answer.status;
+    };
+    expect([await ask("0"), await ask("-1")]).toEqual([200, 404]);
   });
 });

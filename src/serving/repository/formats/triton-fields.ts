@@ -86,7 +86,7 @@ const STEP_FIELDS = {
 /** The keys of `ensemble_scheduling`. */
 const ENSEMBLE_FIELDS = {
   step: { type: "group", fields: STEP_FIELDS, repeated: true },
-  max_inflight_requests: { type: "any", unused: "each part goes through all steps before the next one" },
+  max_inflight_requests: { type: "integer", min: 0 },
 } as const satisfies FieldTable;
 
 /**
@@ -153,15 +153,19 @@ function isEmptyList(node: ConfigNode): boolean {
 /** Tensors that enter an ensemble and leave it. */
 type Edges = Pick<Ensemble, "inputs" | "outputs">;
 
+/** The field `ensemble_scheduling` of an ensemble. */
+type Scheduling = FieldValues<typeof ENSEMBLE_FIELDS>;
+
 /**
  * The steps of an ensemble in an order in which they can run, or the reason why there is none. As in Triton, an error
  * is also a tensor that two steps produce, that no step produces, or that is not used.
  */
-export function readEnsemble(name: string, steps: readonly Step[], edges: Edges): Ensemble | string {
+export function readEnsemble(name: string, scheduling: Scheduling, edges: Edges): Ensemble | string {
+  const { step: steps = [], max_inflight_requests: maxInflight = 0 } = scheduling;
   const problem = problemOf(steps) ?? problemOfTensors(steps.map(toStep), edges);
   if (problem !== undefined) return `the ensemble ${name} ${problem}`;
   const ordered = inOrder(steps.map(toStep), edges.inputs);
-  if (typeof ordered !== "string") return { ...edges, steps: ordered };
+  if (typeof ordered !== "string") return { ...edges, steps: ordered, ...(maxInflight > 0 && { maxInflight }) };
   return `the ensemble ${name} ${ordered}`;
 }
 

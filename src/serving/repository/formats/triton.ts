@@ -57,7 +57,7 @@ function isEnsemble({ platform, backend, ensemble_scheduling }: Fields): boolean
 /** Its stages are the models of its steps, which are served under their own names. */
 function toEnsemble(name: string, fields: Fields, { node, source }: Read): ModelConfig {
   const { expected, labelFiles } = readTritonTensors(fields, { node, source });
-  const ensemble = readEnsemble(name, fields.ensemble_scheduling?.step ?? [], expected);
+  const ensemble = readEnsemble(name, fields.ensemble_scheduling ?? {}, expected);
   const problem = typeof ensemble === "string" ? ensemble : undefined;
   const refusal = refusedInEnsemble(name, fields, node) ?? problem ?? namedOtherwise(fields, name);
   return modelConfig({
