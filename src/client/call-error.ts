@@ -47,9 +47,21 @@ export function answeredText(address: string, answer: string, code: ErrorCode): 
   return `${address} answered ${answer}${advice === undefined ? "" : `${/[.!?]\s*$/.test(answer) ? "" : "."} ${advice}`}`;
 }
 
+/** An error within a stream. */
+interface StreamedFailure {
+  readonly text: string;
+  /** `unknown` of a server that tells none. */
+  readonly code: ErrorCode;
+  /** As {@link CallError.isSafeToRetry}. Default false. */
+  readonly isSafeToRetry?: boolean;
+}
+
 /** The error that a server gives in place of an answer of a stream; only servers like this one tell its code. */
-export function streamedError(address: string, serverText: string, code: ErrorCode = "unknown"): CallError {
-  return new CallError(code, `${address} answered in the stream: ${serverText}`, { serverText });
+export function streamedError(
+  address: string,
+  { text: serverText, code, isSafeToRetry = false }: StreamedFailure,
+): CallError {
+  return new CallError(code, `${address} answered in the stream: ${serverText}`, { serverText, isSafeToRetry });
 }
 
 /** A reason for which a connection could not be encrypted, and what to do. */

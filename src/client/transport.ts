@@ -85,7 +85,7 @@ export const CODES_OF_CHANGES: ReadonlySet<ErrorCode> = new Set([
   "invalid_argument",
   "not_found",
   "failed_precondition",
-  // Streams tell no code.
+  // Not all streams tell a code.
   "unknown",
 ]);
 

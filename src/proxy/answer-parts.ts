@@ -2,7 +2,7 @@ import { createDeferred, type Deferred } from "../platform/async/promises.ts";
 import { TRANSPORT_LIMITS } from "../platform/limits/transport-limits.ts";
 import { cutText } from "../platform/text/cut-text.ts";
 import type { HttpExchange } from "./http-exchange.ts";
-import type { HttpAnswer } from "./http-route.ts";
+import type { HttpAnswer, ToldFailure } from "./http-route.ts";
 import { type PartChoice, type PartForm, rawForm } from "./part-form.ts";
 import { heldBytes } from "./send-answer.ts";
 
@@ -42,8 +42,8 @@ const HEADERS = [
 /**
  * Answers with the parts of a request's answer, as they are written; an only answer is the only part, unless the client
  * takes it as it is. Resolves with the first part, so that an error before it is answered as any other; a later one is
- * the last part, `{"error": MESSAGE}`, in a form that has errors. In a form with pings, an answer that takes longer
- * than 15 s for its first part begins with one, if it is sure to have parts.
+ * the last part, `{"error": MESSAGE, "code": CODE}`, in a form that has errors. In a form with pings, an answer that
+ * takes longer than 15 s for its first part begins with one, if it is sure to have parts.
  */
 export async function answerInParts<Answer extends Parted>(
   { form, orAnswer = false }: PartChoice,
@@ -84,13 +84,14 @@ function inForm(form: PartForm, parts: PartQueue, exchange: HttpExchange): HttpA
       heldBytes: 0,
       parts: framed(parts, form, exchange),
       inParts: true,
-      lastWords: form.hasNoErrors ? undefined : (message) => errorPart(message, form),
+      lastWords: form.hasNoErrors ? undefined : (failure) => errorPart(failure, form),
     },
   };
 }
 
-function errorPart(message: string, { before, after }: PartForm): Uint8Array {
-  return Buffer.from(`${before}${JSON.stringify({ error: cutText(message) })}${after}`);
+function errorPart({ message, code }: ToldFailure, { before, after, hasNoCodes }: PartForm): Uint8Array {
+  const told = { error: cutText(message), code: hasNoCodes ? undefined : code };
+  return Buffer.from(`${before}${JSON.stringify(told)}${after}`);
 }
 
 async function* framed(parts: PartQueue, form: PartForm, exchange: HttpExchange): AsyncGenerator<Uint8Array> {

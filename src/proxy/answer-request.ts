@@ -3,13 +3,14 @@ import type { LiveCall } from "../access/authentication/live-calls.ts";
 import { type CallScope, runInScope } from "../access/call-scope.ts";
 import type { CallKind } from "../access/caller.ts";
 import type { ControlAccess } from "../access/control-access.ts";
+import { ServingError } from "../errors.ts";
 import type { Logger } from "../observability/logger.ts";
 import type { RouteName } from "../observability/request-record.ts";
 import { type Compression, compress, compressStream, isCompression } from "../platform/limits/compression.ts";
 import { callerOf } from "./caller-of.ts";
-import { noteError, sendError } from "./http-errors.ts";
+import { HttpError, noteError, sendError } from "./http-errors.ts";
 import { HttpExchange } from "./http-exchange.ts";
-import type { HttpAnswer, HttpDependencies, RouteHandler } from "./http-route.ts";
+import type { HttpAnswer, HttpDependencies, RouteHandler, ToldFailure } from "./http-route.ts";
 import { answerBytes, heldBytes, sendAnswer } from "./send-answer.ts";
 import { setServerTiming } from "./set-server-timing.ts";
 
@@ -139,9 +140,12 @@ function isInParts({ stream }: HttpAnswer): boolean {
   return stream?.inParts === true;
 }
 
-/** Notes the error of an answer that tells it, and returns its message. */
-function noteFailure({ request, response }: RequestPair, log: Logger): (reason: unknown) => string {
-  return (reason) => noteError(reason, { request, response, log }).message;
+/** Notes the error of an answer that tells it, and returns what is told. */
+function noteFailure({ request, response }: RequestPair, log: Logger): (reason: unknown) => ToldFailure {
+  return (reason) => {
+    const { message } = noteError(reason, { request, response, log });
+    return { message, code: reason instanceof HttpError ? undefined : ServingError.from(reason).code };
+  };
 }
 
 /** Counts an answer in place of its request, and compresses it for a client that wants it. */

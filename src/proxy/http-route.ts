@@ -4,6 +4,7 @@ import type { CallKind } from "../access/caller.ts";
 import type { ClientGate } from "../access/client-gate.ts";
 import type { ClientKey } from "../access/client-key.ts";
 import type { ControlAccess } from "../access/control-access.ts";
+import type { ErrorCode } from "../errors.ts";
 import type { Logger } from "../observability/logger.ts";
 import type { RequestMetrics } from "../observability/metrics/request-metrics.ts";
 import type { RouteName } from "../observability/request-record.ts";
@@ -121,6 +122,13 @@ export type CreateHttpProtocol = (dependencies: HttpDependencies) => HttpProtoco
 /** Answers one request; throws instead of answering with an error. */
 export type RouteHandler = (exchange: HttpExchange) => Promise<HttpAnswer>;
 
+/** An error as a client is told it. */
+export interface ToldFailure {
+  readonly message: string;
+  /** Absent = only HTTP has it. */
+  readonly code?: ErrorCode | undefined;
+}
+
 /** The rest of an answer that is never whole in memory. */
 interface AnswerStream {
   /** Memory that it is made of, in bytes. */
@@ -128,8 +136,8 @@ interface AnswerStream {
   readonly parts: AsyncIterable<Uint8Array>;
   /** True if each part is made when it is due, so that none waits for others to be sent with it. */
   readonly inParts?: true;
-  /** Last part of one that fails, with the error's message. Absent = an error cuts it short. */
-  readonly lastWords?: ((message: string) => Uint8Array) | undefined;
+  /** Last part of one that fails. Absent = an error cuts it short. */
+  readonly lastWords?: ((failure: ToldFailure) => Uint8Array) | undefined;
 }
 
 /** A successful answer. */

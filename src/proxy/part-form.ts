@@ -10,6 +10,8 @@ export interface PartForm {
   readonly isRaw?: true;
   /** True if an error has no form: it cuts the answer short. Default false. */
   readonly hasNoErrors?: true;
+  /** True if an error is its message alone, as another server's is. Default: its code is told, too. */
+  readonly hasNoCodes?: true;
   /** Sign of life of a stream without parts, so that its client does not give it up; absent = the form has none. */
   readonly ping?: Buffer;
 }
@@ -27,7 +29,7 @@ export const LINES: PartForm = { contentType: "application/x-ndjson", before: ""
 /** The form of a body that comes as it is to be sent. */
 export function rawForm(contentType: string): PartForm {
   return isEventStream(contentType)
-    ? { ...EVENTS, contentType, isRaw: true }
+    ? { ...EVENTS, contentType, isRaw: true, hasNoCodes: true }
     : { contentType, before: "", after: "", isRaw: true, hasNoErrors: true };
 }
 

@@ -4,7 +4,7 @@ import { ID_HEADER } from "../observability/request-id.ts";
 import { TurnUse, turns } from "../platform/limits/event-loop-turns.ts";
 import { returnMemory } from "../platform/limits/memory/memory-pool.ts";
 import { isMessageHeader } from "../platform/net/message-headers.ts";
-import type { HttpAnswer } from "./http-route.ts";
+import type { HttpAnswer, ToldFailure } from "./http-route.ts";
 import { StreamSocket } from "./stream-socket.ts";
 
 /**
@@ -30,8 +30,8 @@ interface SendChoices {
   readonly log: Logger;
   /** Is notified of bytes of the body that were written, of a streamed one part by part. */
   readonly wrote: (bytes: number) => void;
-  /** Is notified of the error of a streamed answer, and returns the message; absent = the answer does not tell it. */
-  readonly failed?: ((reason: unknown) => string) | undefined;
+  /** Is notified of the error of a streamed answer, and returns what is told; absent = the answer does not tell it. */
+  readonly failed?: ((reason: unknown) => ToldFailure) | undefined;
 }
 
 /**

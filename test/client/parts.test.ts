@@ -8,6 +8,7 @@ import { createDeferred } from "../../src/platform/async/promises.ts";
 import { retryInfo } from "../../src/retry-info.ts";
 import { createTensor, type Tensors } from "../../src/tensor/tensor.ts";
 import { createEventLog } from "../helpers/event-log.ts";
+import { freePort } from "../helpers/free-port.ts";
 import { startServer } from "../helpers/start-server.ts";
 
 const inputs: NonNullable<Hooks["inputs"]> = [{ name: "to", dtype: "int32", shape: [1] }];
@@ -127,6 +128,27 @@ describe.each(["http", "grpc"] as const)("a client that reads an answer in parts
     expect((await valuesOf(models.none!.stream({ to: [1] }))).error?.serverText).toContain("none");
   });
 
+  test("gets parts with other outputs than those before, and an error for one that lacks what is wanted", async () => {
+    const { m } = await open(scheme, {
+      async *process() {
+        yield { y: Int32Array.of(1) };
+        yield { y: Float32Array.of(1.5, 2), z: "more" };
+        yield { z: "less" };
+      },
+    });
+    const x = createTensor("int32", [1], Int32Array.of(0));
+    const forms: unknown[] = [];
+    for await (const part of m.stream({ x }))
+      forms.push(Object.entries(part).map(([name, { dtype, shape }]) => `${name} ${dtype} [${shape}]`));
+    expect(forms).toEqual([["y int32 [1]"], ["y float32 [2]", "z bytes []"], ["z bytes []"]]);
+    const values: unknown[] = [];
+    const reading = (async () => {
+      for await (const { y } of m.stream({ x }, { outputs: ["y"] })) values.push(y?.data[0]);
+    })();
+    await expect(reading).rejects.toMatchObject({ serverText: expect.stringContaining("y") });
+    expect(values).toEqual([1, 1.5]);
+  });
+
   test("that leaves after the first part ends what makes them", async () => {
     const { hooks, seen } = counting(() => new Promise(setImmediate));
     const { m, server } = await open(scheme, hooks);
@@ -171,7 +193,7 @@ describe.each(["http", "grpc"] as const)("a client that reads an answer in parts
     const { values, error } = await valuesOf(m.stream({ to: [100] }));
     expect(values).toHaveLength(99);
     expect(error).toBeInstanceOf(ServingError);
-    expect([error?.code, error?.isSafeToRetry]).toEqual([scheme === "http" ? "unknown" : "internal", false]);
+    expect([error?.code, error?.isSafeToRetry]).toEqual(["internal", false]);
     expect(error?.serverText).toContain("there is no ninety-nine");
     const before = await valuesOf(m.stream({ wrong: [1] }));
     expect(before).toMatchObject({ values: [], error: { code: "invalid_argument" } });
@@ -215,19 +237,37 @@ describe.each(["http", "grpc"] as const)("a client that reads an answer in parts
     const { values } = await valuesOf(reading);
     expect(values).toEqual(Array.from({ length: 399 }, (_, index) => index + 1));
   });
-});
 
-test("a call is sent again until its first part, and not after it", async () => {
-  let calls = 0;
-  const { m } = await open("http", {
-    inputs,
-    async *process({ to }) {
-      calls++;
-      if (calls < 2) throw new ServingError("unavailable", "full", { details: [retryInfo(2)] });
-      yield { value: to! };
-      throw new ServingError("unavailable", "full", { details: [retryInfo(2)] });
-    },
+  test("is sent again until its first part, and not after it", async () => {
+    let calls = 0;
+    const { m } = await open(scheme, {
+      inputs,
+      async *process({ to }) {
+        calls++;
+        if (calls < 3) throw new ServingError("unavailable", "full", { details: [retryInfo(2)] });
+        yield { value: to! };
+        throw new ServingError("unavailable", "full", { details: [retryInfo(2)] });
+      },
+    });
+    const { values, error } = await valuesOf(m.stream({ to: [5] }));
+    expect([values, error?.code, error?.isSafeToRetry, calls]).toEqual([[5], "unavailable", false, 3]);
   });
-  const { values, error } = await valuesOf(m.stream({ to: [5] }));
-  expect([values, error?.code, calls]).toEqual([[5], "unknown", 2]);
+
+  test("is sent again while no server is there", async () => {
+    const port = await freePort();
+    const address = `${scheme}://127.0.0.1:${port}`;
+    const models = connect(address, { retries: { attempts: 1000, budget: 2000, firstDelayMs: 20 } });
+    const once = connect(address, { retries: false });
+    onTestFinished(() => {
+      models.$close();
+      once.$close();
+    });
+    const two = { to: createTensor("int32", [1], Int32Array.of(2)) };
+    const none = await valuesOf(once.m!.stream(two));
+    expect(none).toMatchObject({ values: [], error: { code: "unavailable", isSafeToRetry: true } });
+    const reading = valuesOf(models.m!.stream(two));
+    const ports = scheme === "http" ? { http: { port } } : { port };
+    await startServer({ models: { m: { driver: "null", hooks: counting().hooks } }, ...ports });
+    expect(await reading).toEqual({ values: [0, 1], error: undefined });
+  });
 });

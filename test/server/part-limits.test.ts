@@ -60,7 +60,7 @@ describe("an answer in parts whose next part does not come", () => {
     const events = await (await generate(2)).rest();
     expect([events.length, events[2]]).toEqual([3, `data: {"error":"${error}"}`]);
     const lines = await (await predict(2)).rest("\n");
-    expect([lines.length, JSON.parse(lines[2] ?? "")]).toEqual([3, { error }]);
+    expect([lines.length, JSON.parse(lines[2] ?? "")]).toEqual([3, { error, code: "deadline_exceeded" }]);
     const messages = await streamKserve(server.grpcAddress, [request(2)], new Metadata());
     expect(messages.map(({ error_message: text }) => text)).toEqual(["", "", error]);
     await expect.poll(() => server.inFlight()).toEqual([]);

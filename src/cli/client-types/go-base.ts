@@ -34,10 +34,11 @@ type Client struct {
 	HTTP *http.Client
 }
 
-// Error is an answer that is an error: its status of HTTP, and the server's text.
+// Error is an answer that is an error: its status of HTTP, the server's text, and after parts its code, if it is told.
 type Error struct {
 	Status int
 	Text   string
+	Code   string
 }
 
 func (err *Error) Error() string {
@@ -90,7 +91,7 @@ func (client *Client) post(ctx context.Context, model, method string, inputs map
 	if err != nil {
 		return nil, err
 	}
-	return nil, &Error{response.StatusCode, errorText(body)}
+	return nil, &Error{Status: response.StatusCode, Text: errorText(body)}
 }
 
 func requestBody(inputs map[string]Value, outputs []string) (body []byte, headSize int, err error) {

@@ -31,12 +31,13 @@ _DTYPES = {
 
 
 class ServerError(Exception):
-    """An answer that is an error: its status of HTTP, and the server's text."""
+    """An answer that is an error: its status of HTTP, the server's text, and after parts its code, if it is told."""
 
-    def __init__(self, status: int, text: str):
+    def __init__(self, status: int, text: str, code: str | None = None):
         super().__init__(f"{status}: {text}")
         self.status = status
         self.text = text
+        self.code = code
 
 
 @dataclass(frozen=True)
@@ -197,7 +198,7 @@ def _read_part(event: bytes) -> dict[str, np.ndarray]:
     except (ValueError, AttributeError):
         raise ServerError(200, "an event is not KServe V2's; see whether the address is right") from None
     if failure is not None:
-        raise ServerError(200, failure)
+        raise ServerError(200, failure, part.get("code"))
     return _read_answer(event, None)
 
 

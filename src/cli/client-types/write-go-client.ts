@@ -187,6 +187,7 @@ func readPart(event []byte) (map[string]Value, error) {
 	})
 	part := struct {
 		Error   *string
+		Code    string
 		Outputs []struct {
 			output
 			Data []any
@@ -198,7 +199,7 @@ func readPart(event []byte) (map[string]Value, error) {
 		return nil, errors.New("an event is not KServe V2's; see whether the address is right")
 	}
 	if part.Error != nil {
-		return nil, &Error{http.StatusOK, *part.Error}
+		return nil, &Error{http.StatusOK, *part.Error, part.Code}
 	}
 	found := map[string]Value{}
 	for _, output := range part.Outputs {

@@ -68,12 +68,18 @@ export class GrpcTransport implements Transport {
       call: { ...call, limits: call, metadata: streamMetadata(call.metadata) },
     };
     const answers = callStream(this.#client, STREAM_PATH, sent, this.#failed);
+    let hasPart = false;
     const errors: PartErrors = {
-      answered: (text, code) => streamedError(this.address, text, code),
+      // Only a server like this one tells the code, and by this one that it has run nothing, as in an answer of its own.
+      answered: (text, code) =>
+        streamedError(this.address, { text, code, isSafeToRetry: code === "unavailable" && !hasPart }),
       unreadable: (cause) => unreadable(this.address, cause),
       cut: () => endedEarly(this.address, "the answer was whole. Send the request again if it may run twice"),
     };
-    for await (const { outputs, isEmpty } of readParts(answers, { errors })) if (!isEmpty) yield outputs;
+    for await (const { outputs, isEmpty } of readParts(answers, { errors })) {
+      hasPart = true;
+      if (!isEmpty) yield outputs;
+    }
   }
 
   stream(requests: AsyncIterable<ModelRequest>, call: TransportCall): AsyncIterable<StreamAnswer> {
@@ -217,7 +223,8 @@ function endedEarly(address: string, what: string): CallError {
 
 function toAnswer(address: string, message: Buffer): StreamAnswer {
   const { id, outputs, isFinal, errorText, errorCode } = decodeStreamResponse(message);
-  return errorText === "" ? { id, outputs, isFinal } : { id, error: streamedError(address, errorText, errorCode) };
+  if (errorText === "") return { id, outputs, isFinal };
+  return { id, error: streamedError(address, { text: errorText, code: errorCode }) };
 }
 
 /** The error of a call that failed; `hasHeaders`: the server had begun its answer. */

@@ -66,8 +66,8 @@ export class HttpTransport implements Transport {
       for (;;) {
         const event = await this.#read(events.next());
         if (event === undefined) return;
-        const { outputs, errorText } = this.#understand(() => readPart(event));
-        if (errorText !== undefined) throw streamedError(this.address, errorText);
+        const { outputs, failure } = this.#understand(() => readPart(event));
+        if (failure !== undefined) throw streamedError(this.address, failure);
         yield outputs;
       }
     } finally {

@@ -1,4 +1,4 @@
-import { invalidArgument } from "../../errors.ts";
+import { type ErrorCode, invalidArgument, toErrorCode } from "../../errors.ts";
 import { DecodeBudget } from "../../platform/limits/memory/decode-budget.ts";
 import { datatypeNamed } from "../../protocols/kserve/datatype.ts";
 import { fromRaw } from "../../protocols/kserve/raw-tensor.ts";
@@ -17,6 +17,7 @@ interface WireOutput {
 
 interface WireAnswer {
   readonly error?: unknown;
+  readonly code?: unknown;
   readonly model_name?: string;
   readonly model_version?: string;
   readonly outputs?: readonly WireOutput[];
@@ -39,12 +40,19 @@ export function readAnswer(body: Uint8Array, jsonBytes: string | null): Omit<Mod
   return { model, version: answer.model_version ?? "", outputs: createTensors(outputs) };
 }
 
+/** An event of a stream of KServe V2. */
+interface ReadPart {
+  readonly outputs: Tensors;
+  /** An error in place of a part; `unknown` if the server tells no code. */
+  readonly failure?: { readonly text: string; readonly code: ErrorCode };
+}
+
 /** Reads an event of a stream of KServe V2: a part of an answer, or the error after which nothing follows. */
-export function readPart(json: string): { readonly outputs: Tensors; readonly errorText?: string } {
-  const { outputs, error } = asObject(parseExactJson(json)) as WireAnswer;
+export function readPart(json: string): ReadPart {
+  const { outputs, error, code } = asObject(parseExactJson(json)) as WireAnswer;
   if (outputs !== undefined)
     return { outputs: createTensors(outputs.map((output) => [output.name, fromJson(output)])) };
-  if (typeof error === "string") return { outputs: createTensors(), errorText: error };
+  if (typeof error === "string") return { outputs: createTensors(), failure: { text: error, code: toErrorCode(code) } };
   throw new Error(`an event is ${json.slice(0, MAX_SHOWN)}`);
 }
 

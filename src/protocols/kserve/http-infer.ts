@@ -250,7 +250,8 @@ function toOptions({ call }: ReceivedGenerate, { exchange, sharedMemory, setting
 function stream(received: ReceivedGenerate, call: KserveCall): Promise<HttpAnswer> {
   const { exchange } = call;
   const { lease, request } = received;
-  return answerInParts<KserveAnswer>({ form: partForm(exchange.request) }, exchange, {
+  const form = partForm(exchange.request);
+  return answerInParts<KserveAnswer>({ form: request.isInfer ? form : { ...form, hasNoCodes: true } }, exchange, {
     run: (write) => inferLeased(lease, request, { ...toOptions(received, call), parts: { write } }),
     toPart: (part) => toTextAnswer(part, request, exchange),
   });

@@ -95,7 +95,7 @@ func main() {
 		return nil
 	}
 	err = client.CountStream(ctx, models.CountInputs{To: list[int32](2), Fails: list(true)}, takeOne)
-	seen = append(seen, counted, errors.As(err, &answer), answer.Status, answer.Text)
+	seen = append(seen, counted, errors.As(err, &answer), answer.Status, answer.Text, answer.Code)
 	enough := errors.New("enough")
 	leave := func(part models.CountOutputs) error { return enough }
 	err = client.CountStream(ctx, models.CountInputs{To: list[int32](1 << 30), Fails: list(false)}, leave)
@@ -150,7 +150,7 @@ describe.skipIf(!hasProgram("gofmt", "golang-go"))("the client in Go", () => {
       ...[true, 404],
       ...[true, 400],
       true,
-      ...[[0, 1], true, 200, "The hook process failed: there is no third"],
+      ...[[0, 1], true, 200, "The hook process failed: there is no third", "internal"],
       true,
       ...[['"a"', '"b"', '"hü"', '"\\xff\\x00"'], null],
       ...[2, null],

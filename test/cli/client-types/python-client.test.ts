@@ -76,7 +76,7 @@ try:
     for part in client.count_stream(to=[2], fails=[True]):
         counted.append(part.value.tolist())
 except models.ServerError as error:
-    failure = f"ServerError: {error}"
+    failure = f"ServerError: {error} ({error.code})"
 for part in client.count_stream(to=[1000000], fails=[False]):
     break
 try:
@@ -160,7 +160,7 @@ describe.skipIf(missingPython("The client in Python", "numpy"))("the client in P
         ["a", "b"],
         ["hü", "ff00"],
       ],
-      [[[0], [1]], "ServerError: 200: The hook process failed: there is no third"],
+      [[[0], [1]], "ServerError: 200: The hook process failed: there is no third (internal)"],
       expect.stringMatching(/^ServerError: 40[04]$/),
       [2.5],
     ]);

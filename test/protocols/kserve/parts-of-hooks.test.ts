@@ -69,7 +69,11 @@ describe("hooks that answer in parts", () => {
     const reader = await postForParts(`${url}/v2/models/default/generate_stream`, { to: 200 });
     const events = (await reader.rest()).map(readPart);
     expect(events.slice(0, -1).map(({ y }) => y)).toEqual(Array.from({ length: 99 }, (_, index) => index));
-    expect(events.at(-1)).toEqual({ error: expect.stringContaining("process") });
+    const error = expect.stringContaining("process");
+    expect(events.at(-1)).toEqual({ error });
+    const inputs = [{ name: "to", datatype: "INT32", shape: [1], data: [200] }];
+    const inferred = await postForParts(`${url}/v2/models/default/infer_stream`, { inputs });
+    expect(readPart((await inferred.rest()).at(-1))).toEqual({ error, code: "internal" });
   });
 
   it("are refused by routes for one answer, unless they give one", async () => {

@@ -89,7 +89,10 @@ describe.each([1, 2])("/invocations of a server with %i listening threads", (lis
     expect((await invoke("each", "{")).answer.statusCode).toBe(400);
     expect((await invoke("each", { inputs: { x: [13] } })).answer.statusCode).toBe(500);
     const lines = await (await invoke("each", { inputs: { x: [1, 13] } })).rest("\n");
-    expect(JSON.parse(lines.at(-1) as string)).toEqual({ error: expect.stringContaining("no thirteenth part") });
+    expect(JSON.parse(lines.at(-1) as string)).toEqual({
+      error: expect.stringContaining("no thirteenth part"),
+      code: "internal",
+    });
   });
 
   it("sends what a handler yields as it comes, under the type that it chose or that of the first part", async () => {
