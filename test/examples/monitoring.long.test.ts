@@ -2,6 +2,7 @@ import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
 import { join } from "node:path";
 import { expect, onTestFinished, test } from "vitest";
+import type { Hooks } from "../../src/hooks/hooks.ts";
 import { hasPromtool } from "../helpers/find-promtool.ts";
 import { freePort } from "../helpers/free-port.ts";
 import { startServer } from "../helpers/start-server.ts";
@@ -51,10 +52,18 @@ test.skipIf(!hasPromtool())(
   "every panel of the dashboard shows something of a server that Prometheus scrapes",
   { timeout: 60_000 },
   async () => {
-    const { httpUrl } = await startServer({ stages: [{ driver: "null" }] });
+    const hooks: Hooks = {
+      async *process(inputs) {
+        yield inputs;
+        yield inputs;
+      },
+    };
+    const { httpUrl } = await startServer({ models: { once: { driver: "null" }, parts: { driver: "null", hooks } } });
     const ask = async (instances: unknown) => {
       const body = JSON.stringify({ instances });
-      await (await fetch(`${httpUrl}/v1/models/default:predict`, { method: "POST", body })).text();
+      const headers = { accept: "application/x-ndjson" };
+      for (const model of ["once", "parts"])
+        await (await fetch(`${httpUrl}/v1/models/${model}:predict`, { method: "POST", body, headers })).text();
     };
     const query = await startPrometheus(new URL(httpUrl).host);
     for (const template of readDashboardQueries()) {
