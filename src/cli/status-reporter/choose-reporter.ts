@@ -64,11 +64,13 @@ function createTerminalReporter(terminal: LiveLine): StatusReporter {
   };
 }
 
-function toReadyText({ name, grpcAddress, httpUrl, pageUrl, stages, models }: ReadyFacts, columns: number): string {
+function toReadyText(ready: ReadyFacts, columns: number): string {
+  const { name, grpcAddress, httpUrl, pageUrl, stages, models, decoupled = false } = ready;
   const runtimes = [...new Set(stages.flatMap(({ runtime }) => runtime ?? []))];
   const facts = {
     Name: models === undefined ? name : undefined,
     Runtime: runtimes.join(", ") || undefined,
+    Answers: models === undefined && decoupled ? "in parts" : undefined,
     HTTP: httpUrl,
     Page: pageUrl,
     gRPC: grpcAddress,
@@ -91,10 +93,10 @@ function toCutOffLine({ id, model, ageMs }: InFlight): string {
 function createLogReporter(log: Logger): StatusReporter {
   return {
     loading: (models) => log.info("loading", { models: models.map(({ driver, path }) => ({ driver, path })) }),
-    ready: ({ name, grpcAddress, httpUrl, stages, models }) => {
+    ready: ({ name, grpcAddress, httpUrl, stages, models, decoupled }) => {
       const addresses = { grpc: grpcAddress, http: httpUrl };
       if (models !== undefined) log.info("ready", { ...addresses, models: models.map(toModelFields) });
-      else log.info("ready", { name, ...addresses, stages: stages.map(toFields) });
+      else log.info("ready", { name, ...addresses, stages: stages.map(toFields), ...(decoupled && { decoupled }) });
     },
     retiring: (delayMs) => log.info("not ready any more; requests are answered for a while", { delayMs }),
     draining: (count) => log.info("draining", { requests: count }),
@@ -112,8 +114,8 @@ function toFields({ inputs, outputs, loadMs, ...stage }: StageSummary) {
   };
 }
 
-function toModelFields({ name, version, state, drivers, problem }: ModelSummary) {
-  return { name, version, state, drivers, ...(problem !== "" && { problem }) };
+function toModelFields({ name, version, state, drivers, problem, decoupled }: ModelSummary) {
+  return { name, version, state, drivers, ...(decoupled && { decoupled }), ...(problem !== "" && { problem }) };
 }
 
 function withRoundAge({ id, model, ageMs }: InFlight) {

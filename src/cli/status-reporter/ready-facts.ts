@@ -22,7 +22,7 @@ interface Started {
 /** Facts about a started server, for its reporter. */
 export async function readyFacts({ server, httpUrl, sources, settings }: Started): Promise<ReadyFacts> {
   const grpcAddress = toReachableAddress(server.grpcAddress);
-  const served = sources === undefined ? { name: settings.name, stages: server.stages } : await namedModels(server);
+  const served = await (sources === undefined ? onePipeline(server, settings.name) : namedModels(server));
   if (httpUrl === undefined) return { grpcAddress, ...served };
   const reachable = toReachableAddress(httpUrl);
   // A program in place of our HTTP server has no page.
@@ -30,11 +30,18 @@ export async function readyFacts({ server, httpUrl, sources, settings }: Started
   return { grpcAddress, httpUrl: reachable, ...(hasPage && { pageUrl: `${reachable}/ui` }), ...served };
 }
 
+type ServedFacts = Pick<ReadyFacts, "name" | "stages" | "models" | "decoupled">;
+
+async function onePipeline(server: Server, name: string): Promise<ServedFacts> {
+  const [model] = await summarizeModels(server);
+  return { name, stages: server.stages, ...(model?.decoupled && { decoupled: true }) };
+}
+
 /** The models, and the name of the first that answers. */
-async function namedModels(server: Server): Promise<Pick<ReadyFacts, "name" | "stages" | "models">> {
+async function namedModels(server: Server): Promise<ServedFacts> {
   const models = await summarizeModels(server);
   const first = models.find(({ problem }) => problem === "");
-  return { stages: [], models, ...(first && { name: first.name }) };
+  return { stages: [], models, ...(first && { name: first.name, ...(first.decoupled && { decoupled: true }) }) };
 }
 
 /** Every version of every model of a server, as it is now, with paths, which are not reported to clients. */
@@ -59,9 +66,9 @@ async function summarize(service: InferenceService, status: ServableState, probl
   try {
     const lease = await service.acquire({ model: name, version });
     lease.release();
-    const { drivers, signatures } = lease.description;
+    const { drivers, signatures, decoupled } = lease.description;
     const signature = signatures[defaultSignatureName(signatures)] ?? {};
-    return { ...known, drivers, inputs: knownInputs(signature), outputs: signature.outputs };
+    return { ...known, drivers, inputs: knownInputs(signature), outputs: signature.outputs, decoupled };
   } catch {
     // It has gone meanwhile.
     return nothing;

@@ -7,7 +7,7 @@ import type { ReadyFacts, StatusReporter } from "./status-reporter.ts";
 /** Reports a request that the model answers; finding one may take as long as some runs of the model. */
 export async function reportExample(
   server: Server,
-  { name = "", grpcAddress, httpUrl }: ReadyFacts,
+  { name = "", grpcAddress, httpUrl, decoupled }: ReadyFacts,
   reporter: StatusReporter,
 ): Promise<void> {
   if (reporter.example === undefined || name === "") return;
@@ -16,7 +16,7 @@ export async function reportExample(
   // Which requests another program understands is not known here.
   const own = server.httpUrl === undefined || httpUrl === undefined ? {} : { httpUrl };
   const { isEncrypted } = server;
-  const line = exampleRequest({ name, inputs: example.inputs, grpcAddress, isEncrypted, ...own });
+  const line = exampleRequest({ name, inputs: example.inputs, grpcAddress, isEncrypted, decoupled, ...own });
   reporter.example(exampleHeading(example), line);
 }
 
@@ -37,6 +37,8 @@ export interface ExampleTarget {
   readonly httpUrl?: string;
   /** True for a server with a certificate, which may not be for the name by which the line calls it. */
   readonly isEncrypted?: boolean;
+  /** True if it answers in parts, and no request for one answer will do. */
+  readonly decoupled?: boolean | undefined;
 }
 
 /** Up to so many elements a value is written out. */
@@ -47,23 +49,24 @@ export function exampleRequest(target: ExampleTarget): string {
   const { inputs } = target;
   const hasJsonForm = inputs.every(({ dtype }) => !dtype.startsWith("complex"));
   return target.httpUrl !== undefined && hasJsonForm
-    ? curlLine(`${target.httpUrl}/v1/models/${encodeURIComponent(target.name)}:predict`, inputs)
+    ? curlLine(`${target.httpUrl}/v1/models/${encodeURIComponent(target.name)}:predict`, target)
     : grpcLine(target);
 }
 
-function curlLine(url: string, inputs: readonly ExampleInput[]): string {
+function curlLine(url: string, { inputs, decoupled = false }: ExampleTarget): string {
   const count = inputs.reduce((sum, { shape }) => sum + shape.reduce((product, size) => product * size, 1), 0);
   const members = inputs.map(
     (input) => `${JSON.stringify(input.name)}:${exampleValue(input, count > MAX_INLINE_ELEMENTS)}`,
   );
   const body = `{"inputs":{${members.join()}}}`;
   const curl = url.startsWith("https:") ? "curl -k" : "curl";
-  if (count <= MAX_INLINE_ELEMENTS) return `${curl} ${url} -d ${shellQuoted(body)}`;
-  return `node -p ${shellQuoted(`JSON.stringify(${body})`)} | ${curl} ${url} -d @-`;
+  const request = decoupled ? `${curl} -N ${url} -H 'accept: application/x-ndjson'` : `${curl} ${url}`;
+  if (count <= MAX_INLINE_ELEMENTS) return `${request} -d ${shellQuoted(body)}`;
+  return `node -p ${shellQuoted(`JSON.stringify(${body})`)} | ${request} -d @-`;
 }
 
 /** Needs no files: the client reads the schema by reflection. */
-function grpcLine({ name, grpcAddress, inputs, isEncrypted = false }: ExampleTarget): string {
+function grpcLine({ name, grpcAddress, inputs, isEncrypted = false, decoupled = false }: ExampleTarget): string {
   const protos = Object.fromEntries(inputs.map((input) => [input.name, exampleTensorProto(input)]));
   const body = JSON.stringify({ model_spec: { name }, inputs: protos });
   // Not for its own name, perhaps.
@@ -71,7 +74,8 @@ function grpcLine({ name, grpcAddress, inputs, isEncrypted = false }: ExampleTar
   const [, path] = /^unix:(.*)$/.exec(grpcAddress) ?? [];
   const place = path === undefined ? grpcAddress : "localhost";
   const socket = path === undefined ? "" : `--unix-socket ${shellQuoted(path)} `;
-  const url = `${scheme}://${place}/tensorflow.serving.PredictionService/Predict`;
+  const method = decoupled ? "PredictStreamed" : "Predict";
+  const url = `${scheme}://${place}/tensorflow.serving.PredictionService/${method}`;
   return `npx @bufbuild/buf curl --protocol grpc ${options} ${socket}${url} -d ${shellQuoted(body)}`;
 }
 

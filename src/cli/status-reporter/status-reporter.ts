@@ -17,6 +17,8 @@ export interface ReadyFacts {
   readonly pageUrl?: string;
   /** Empty if the models run elsewhere, or have names. */
   readonly stages: readonly StageSummary[];
+  /** True if the model of that name answers in parts; absent = it does not, or is not known. */
+  readonly decoupled?: boolean;
   /** The named models; absent if there is one pipeline, or none. */
   readonly models?: readonly ModelSummary[];
 }

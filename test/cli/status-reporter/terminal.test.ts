@@ -45,6 +45,25 @@ describe.skipIf(process.platform !== "linux")("at a terminal (made by Linux's sc
     });
   });
 
+  test("says of hooks that they answer in parts, and shows a request that takes these", async () => {
+    const code = `
+      export const inputs = [{ name: "x", dtype: "int32", shape: [2] }];
+      export async function* process({ x }) { for (const value of x.data) yield { y: Int32Array.of(value + 1) }; }`;
+    const hooks = await writeTestFile("hooks.mjs", code);
+    const program = startAtTerminal(["--driver", "null", "--hooks", hooks, "--port", "0", "--http-port", "0"]);
+    const [screen, line = ""] = await program.output(/Try it [^\r]*:\s+(curl [^\r]*)\r\n/);
+    expect(screen).toMatch(/Answers {2}in parts\r\n/);
+    const { stdout } = await run("sh", ["-c", line.replace("curl ", "curl -s ")]);
+    const parts = stdout.trimEnd().split("\n");
+    expect(parts.map((part) => JSON.parse(part))).toEqual([1, 1].map((y) => ({ outputs: [y] })));
+    const named = startAtTerminal([hooks, "--http-enable=false", "--port", "0"]);
+    const [table, request = ""] = await named.output(/[\s\S]*?(npx .*)\r\n/);
+    expect(table).toMatch(/ in parts +AVAILABLE\r\n/);
+    expect(request).toContain("PredictionService/PredictStreamed");
+    const answer = await run("/bin/sh", ["-c", request]);
+    expect(answer.stdout.match(/"intVal":\[1\]|"int_val":\[1\]/gi)).toHaveLength(2);
+  });
+
   test("the request that it shows is answered", async () => {
     const program = startAtTerminal(["--model-path", model, "--port", "0", "--http-enable", "--http-port", "0"]);
     const [, line = ""] = await program.output(/(curl .*)\r\n/);
