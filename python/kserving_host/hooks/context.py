@@ -191,11 +191,11 @@ class Models:
         self._request = request
 
     def get(self, name):
-        return OtherModel(self._request, {"call": "model", "name": name})
+        return Other(self._request, {"call": "model", "name": name})
 
 
 class Other:
-    """A model of another server."""
+    """A model of another server, or one of this server that is not one of this pipeline's."""
 
     def __init__(self, request, header):
         self._request = request
@@ -204,12 +204,8 @@ class Other:
     def predict(self, inputs, **options):
         return self._request.ask(*with_values({**self._header, "options": options}, inputs, {}))[1]
 
-
-class OtherModel(Other):
-    """A model of this server that is not one of this pipeline's."""
-
     def stream(self, inputs, **options):
-        """The parts of its answer, arrays by name each."""
+        """The parts of its answer, arrays by name each; one, of a model that answers once."""
         header = {**self._header, "options": options, "parts": True}
         return each_part(self._request.ask, *with_values(header, inputs, {}))
 

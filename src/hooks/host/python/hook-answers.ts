@@ -59,11 +59,7 @@ export class HookAnswers {
       case "model":
         return this.#askOther(this.#request(fields).models.get(String(fields.name)), call);
       case "remote":
-        return {
-          tensors: await this.#request(fields)
-            .remote(String(fields.address))
-            .predict(valuesOf(call), givenOptions(fields)),
-        };
+        return this.#askOther(this.#request(fields).remote(String(fields.address)), call);
       default:
         throw new ServingError(
           "unimplemented",

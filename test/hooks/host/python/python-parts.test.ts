@@ -1,5 +1,8 @@
 import { readFileSync, writeFileSync } from "node:fs";
-import { describe, expect, test } from "vitest";
+import { describe, expect, onTestFinished, test } from "vitest";
+import { connect } from "../../../../src/client/node.ts";
+import { ServingError } from "../../../../src/errors.ts";
+import type { Hooks } from "../../../../src/hooks/hooks.ts";
 import { createDeferred } from "../../../../src/platform/async/promises.ts";
 import type { Servable } from "../../../../src/serving/servable.ts";
 import { IMPORT_PATH } from "../../../drivers/python/load-model.ts";
@@ -15,7 +18,7 @@ import {
 } from "../../../helpers/start-hook-threads.ts";
 import { startServer } from "../../../helpers/start-server.ts";
 import { tempFolder } from "../../../helpers/temp-folder.ts";
-import { python } from "./serve-python-hooks.ts";
+import { python, servePythonHooks } from "./serve-python-hooks.ts";
 
 const KINDS = [
   ["a generator", "def"],
@@ -520,3 +523,85 @@ async def process(inputs, ctx):
     expect((await collect(servable)).parts).toEqual([1, 2, 3].map(() => ({ same: true, name: "own" })));
   });
 });
+
+describe.skipIf(python === undefined)("ctx.remote(…).stream in Python hooks", () => {
+  /** A server that counts up to 4, if it is let, and another one whose Python hooks read that. */
+  async function open(body: string) {
+    const seen = { begun: 0, ended: 0 };
+    const hooks: Hooks = {
+      inputs: [{ name: "to", dtype: "int32", shape: [1] }],
+      async *process({ to }) {
+        seen.begun++;
+        try {
+          for (let value = 0; value < Number(to?.data[0]); value++) {
+            if (value === 5) throw new ServingError("not_found", "there is no five");
+            yield { value: Int32Array.of(value) };
+            await new Promise(setImmediate);
+          }
+        } finally {
+          seen.ended++;
+        }
+      },
+    };
+    const other = await startServer({ models: { count: { driver: "null", hooks }, none: { driver: "null" } } });
+    const source = `
+ADDRESS = ${JSON.stringify(other.grpcAddress)}
+
+def process(inputs, ctx):
+${body.replace(/^/gm, "    ")}
+`;
+    const { server } = await servePythonHooks(source);
+    const models = connect(`grpc://${server.grpcAddress}`);
+    onTestFinished(() => models.$close());
+    const ask = async (to: number) => {
+      const parts: unknown[] = [];
+      for await (const part of models.default!.stream({ to: Int32Array.of(to) })) {
+        const entries = Object.entries(part).map(([name, { data }]) => [name, `${data[0]}`] as const);
+        parts.push(Object.fromEntries(entries));
+      }
+      return parts;
+    };
+    return { ask, seen, other };
+  }
+
+  test("gives its parts as they come, one of a model that answers once, and its errors with their codes", async () => {
+    const { ask, seen } = await open(`
+try:
+    for part in ctx.remote(ADDRESS).stream({"to": inputs["to"]}, model="count"):
+        yield {"value": part["value"] * 2}
+    for part in ctx.remote(ADDRESS).stream({"one": inputs["to"]}, model="none", outputs=["one"]):
+        yield part
+except Exception as error:
+    yield {"code": error.code, "text": str(error)}
+`);
+    expect(await ask(2)).toEqual([{ value: "0" }, { value: "2" }, { one: "2" }]);
+    const failed = await ask(9);
+    expect(failed.slice(0, -1)).toEqual([0, 2, 4, 6, 8].map((value) => ({ value: `${value}` })));
+    expect(failed.at(-1)).toMatchObject({ code: expect.any(String) });
+    const { code, text } = failed.at(-1) as { readonly code: string; readonly text: string };
+    expect([toText(code), toText(text)]).toEqual(["not_found", expect.stringContaining("there is no five")]);
+    expect(seen.ended).toBe(2);
+  });
+
+  test("ends what makes them when its loop is left, and with a request that has not read them all", async () => {
+    const left = await open(`
+for part in ctx.remote(ADDRESS).stream(inputs, model="count"):
+    yield part
+    break
+`);
+    expect(await left.ask(4)).toEqual([{ value: "0" }]);
+    await expect.poll(() => left.seen).toEqual({ begun: 1, ended: 1 });
+    const unread = await open(`
+ctx.parts = ctx.remote(ADDRESS).stream(inputs, model="count")
+yield next(ctx.parts)
+`);
+    expect(await unread.ask(4)).toEqual([{ value: "0" }]);
+    await expect.poll(() => unread.seen).toEqual({ begun: 1, ended: 1 });
+    await expect.poll(() => unread.other.inFlight()).toEqual([]);
+  });
+});
+
+/** Of bytes that were joined by commas. */
+function toText(bytes: string): string {
+  return Buffer.from(bytes.split(",").map(Number)).toString();
+}
