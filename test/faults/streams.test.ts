@@ -4,12 +4,13 @@ import { type ClientDuplexStream, credentials, Metadata } from "@grpc/grpc-js";
 import { describe, expect, it, onTestFinished, vi } from "vitest";
 import { frameBytes } from "../../src/grpc/framed-message.ts";
 import { makeFrame, uint32s } from "../../src/http2/frame-output.ts";
-import { ERROR, FLAG, FRAME } from "../../src/http2/protocol.ts";
+import { ERROR, FLAG, FRAME, PREFACE, SETTING } from "../../src/http2/protocol.ts";
 import type { ServerOptions } from "../../src/server/server-options.ts";
 import { OPENING, toBlock } from "../grpc/flood-frames.ts";
 import type { Plain } from "../grpc/oracle.ts";
 import { startServer } from "../helpers/start-server.ts";
 import { tempFolder } from "../helpers/temp-folder.ts";
+import { ReceivedFrames } from "../http2/received-frames.ts";
 import { KserveClient, kserveOracle } from "../protocols/kserve/kserve-oracle.ts";
 import { postForParts } from "../proxy/read-parts.ts";
 
@@ -105,7 +106,7 @@ function overHttp({ path, body, accept = "text/event-stream", read }: HttpWire):
     try {
       for (let part = await reader.next(mark); part !== undefined; part = await reader.next(mark)) {
         const json = JSON.parse(isEvents ? part.replace(/^data: /, "") : part);
-        yield "error" in json ? json : read(json as never);
+        yield "error" in json ? { error: json.error } : read(json as never);
       }
     } finally {
       reader.leave();
@@ -222,24 +223,58 @@ describe("answers in parts on every wire", () => {
   });
 });
 
+const PATH = "/inference.GRPCInferenceService/ModelStreamInfer";
+
+/** A client's opening whose streams have windows of so many bytes. */
+function opening(windowBytes: number): Buffer {
+  const setting = Buffer.concat([Buffer.of(0, SETTING.initialWindowSize), uint32s(windowBytes)]);
+  return Buffer.concat([PREFACE, makeFrame(FRAME.settings, 0, 0, setting)]);
+}
+
+/** The frames of a call on the stream of this number. */
+function callFrames(id: number, x: readonly number[]): readonly Buffer[] {
+  const message = Buffer.concat(frameBytes(kserveOracle.encodeRequest(request(x))));
+  return [makeFrame(FRAME.headers, FLAG.endHeaders, id, toBlock(PATH)), makeFrame(FRAME.data, 0, id, message)];
+}
+
+it("an answer in parts whose client takes one byte at a time arrives, and others are answered", async () => {
+  const { server, begun, over } = await start();
+  const [host, port] = server.grpcAddress.split(":");
+  const socket = connect(Number(port), host).on("error", () => {});
+  onTestFinished(() => void socket.destroy());
+  const frames = new ReceivedFrames();
+  const taken: Buffer[] = [];
+  socket.write(Buffer.concat([opening(1), ...callFrames(1, [COUNT_ON, 0])]));
+  for await (const piece of socket.iterator({ destroyOnReturn: false })) {
+    const data = frames.add(piece as Buffer).filter(({ type }) => type === FRAME.data);
+    for (const { payload } of data) {
+      expect(payload).toHaveLength(1);
+      taken.push(payload);
+      socket.write(makeFrame(FRAME.windowUpdate, 0, 1, uint32s(1)));
+    }
+    if (taken.length >= 300) break;
+  }
+  expect(await all(overGrpc(server, [END, 0]))).toEqual([1, 2, 3]);
+  const bytes = Buffer.concat(taken);
+  const { infer_response: answer } = kserveOracle.decodeStreamResponse(bytes.subarray(5, 5 + bytes.readUInt32BE(1)));
+  expect(((answer as Plain).raw_output_contents as Buffer[])[0]?.readInt32LE()).toBe(1);
+  socket.destroy();
+  await expect.poll(over).toBe(begun());
+});
+
 describe("a thousand streams", () => {
   const STREAMS = 1000;
   const CONNECTIONS = 4;
-  const PATH = "/inference.GRPCInferenceService/ModelStreamInfer";
   const IDS = Array.from({ length: STREAMS / CONNECTIONS }, (_, index) => 2 * index + 1);
 
   /** Answers that have begun and wait, on few connections, frame by frame: clients of libraries reset in their time. */
-  function open({ grpcAddress }: Started): readonly Socket[] {
+  function open({ grpcAddress }: Started, act = HOLD, beginning: Buffer = OPENING): readonly Socket[] {
     const [host, port] = grpcAddress.split(":");
-    const message = Buffer.concat(frameBytes(kserveOracle.encodeRequest(request([HOLD, 0]))));
-    const calls = IDS.flatMap((id) => [
-      makeFrame(FRAME.headers, FLAG.endHeaders, id, toBlock(PATH)),
-      makeFrame(FRAME.data, 0, id, message),
-    ]);
+    const calls = IDS.flatMap((id) => callFrames(id, [act, 0]));
     return Array.from({ length: CONNECTIONS }, () => {
       const socket = connect(Number(port), host).on("error", () => {});
       onTestFinished(() => void socket.destroy());
-      socket.resume().write(Buffer.concat([OPENING, ...calls]));
+      socket.resume().write(Buffer.concat([beginning, ...calls]));
       return socket;
     });
   }
@@ -257,6 +292,26 @@ describe("a thousand streams", () => {
     await expect.poll(begun, { timeout: 20_000 }).toBe(STREAMS);
     expect(await all(overGrpc(server, [END, 0]))).toEqual([1, 2, 3]);
     for (const socket of sockets) leave(socket);
+    await expect.poll(over, { timeout: 20_000 }).toBe(STREAMS + 1);
+    await expect.poll(() => server.inFlight()).toEqual([]);
+  });
+
+  it("that are not read wait with what is made, and another is answered", async () => {
+    const { server, begun, over } = await start({ hookTimeoutMs: 0, hookStallMs: 10_000 });
+    const sockets = open(server, COUNT_ON, opening(0));
+    await expect.poll(begun, { timeout: 20_000 }).toBe(STREAMS);
+    expect(await all(overGrpc(server, [END, 0]))).toEqual([1, 2, 3]);
+    expect(server.inFlight()).toHaveLength(STREAMS);
+    const parts = async () => Number((await server.service.statistics())[0]?.requests.parts?.parts);
+    let before = -1;
+    const isStill = async () => {
+      const made = await parts();
+      const wasStill = made === before;
+      before = made;
+      return wasStill;
+    };
+    await expect.poll(isStill, { interval: 500, timeout: 20_000 }).toBe(true);
+    for (const socket of sockets) socket.resetAndDestroy();
     await expect.poll(over, { timeout: 20_000 }).toBe(STREAMS + 1);
     await expect.poll(() => server.inFlight()).toEqual([]);
   });
