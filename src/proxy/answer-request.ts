@@ -140,7 +140,7 @@ function isInParts({ stream }: HttpAnswer): boolean {
   return stream?.inParts === true;
 }
 
-/** Notes the error of an answer that tells it, and returns what is told. */
+/** Notes the error of an answer that tells it, and returns that as the client is told. */
 function noteFailure({ request, response }: RequestPair, log: Logger): (reason: unknown) => ToldFailure {
   return (reason) => {
     const { message } = noteError(reason, { request, response, log });

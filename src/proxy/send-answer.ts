@@ -30,7 +30,7 @@ interface SendChoices {
   readonly log: Logger;
   /** Is notified of bytes of the body that were written, of a streamed one part by part. */
   readonly wrote: (bytes: number) => void;
-  /** Is notified of the error of a streamed answer, and returns what is told; absent = the answer does not tell it. */
+  /** Is notified of the error of a streamed answer, and returns it as it is told; absent = the answer does not tell. */
   readonly failed?: ((reason: unknown) => ToldFailure) | undefined;
 }
 

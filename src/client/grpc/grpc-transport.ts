@@ -70,7 +70,7 @@ export class GrpcTransport implements Transport {
     const answers = callStream(this.#client, STREAM_PATH, sent, this.#failed);
     let hasPart = false;
     const errors: PartErrors = {
-      // Only a server like this one tells the code, and by this one that it has run nothing, as in an answer of its own.
+      // Only a server like this one tells codes; by this one it says that it has run nothing, as if it were no stream.
       answered: (text, code) =>
         streamedError(this.address, { text, code, isSafeToRetry: code === "unavailable" && !hasPart }),
       unreadable: (cause) => unreadable(this.address, cause),

@@ -33,7 +33,7 @@ interface PlacedStep extends EnsembleStep {
 
 /**
  * Hooks that run an ensemble whose stages are the models of its steps, in that order. `inParts` says which of these
- * answer in parts: what is behind one of them runs for each part, and the other steps once, before.
+ * answer in parts: steps behind one of them run for each part, and the other steps once, before.
  */
 export function ensembleHooks(ensemble: Ensemble, inParts: readonly boolean[] = []): Hooks {
   const { inputs, outputs, maxInflight } = ensemble;

@@ -208,7 +208,10 @@ export async function openRemoteTarget(text: string, authorization?: string): Pr
   return {
     name: text,
     signature: { inputs },
-    decoupled: await remote.decoupled(),
+    decoupled: await remote.decoupled().catch((reason) => {
+      close();
+      throw reason;
+    }),
     examples: async () => guessExamples(inputs),
     ...{ predict, stream },
     close: async () => close(),
