@@ -34,14 +34,22 @@ interface ArrivedMessage {
   readonly isCompressed: boolean;
 }
 
+const NOTHING: Buffer = Buffer.alloc(0);
+
 /**
  * Reads the messages of a streaming call from pieces of any size. The HTTP/2 stream is paused while a message waits to
- * be read, so that a client cannot send more than its window ahead.
+ * be read, so that a client cannot send more than its window ahead; what came with it is cut into messages as they are
+ * read, since thousands without content fit into a frame.
  */
 export class MessageStream implements AsyncIterable<Uint8Array> {
   readonly #stream: ServerStream;
   readonly #limits: MessageStreamLimits;
-  readonly #arrived: ArrivedMessage[] = [];
+  /** The message that waits to be read. */
+  #arrived: ArrivedMessage | undefined;
+  /** The last piece, with the index of what is not cut from it yet, and the bytes that are counted for that. */
+  #piece = NOTHING;
+  #at = 0;
+  #uncutBytes = 0;
   /** The incomplete message, prefix included. */
   #pending = new ByteList();
   #arrival: MessageArrival;
@@ -71,6 +79,7 @@ export class MessageStream implements AsyncIterable<Uint8Array> {
     this.#failure = { reason };
     this.#arrival.done();
     this.#pending.free();
+    this.#drop();
     this.#limits.clock.delete(this.#endSlow);
     this.#stream.resume();
     this.#wake?.();
@@ -89,10 +98,11 @@ export class MessageStream implements AsyncIterable<Uint8Array> {
 
   async #next(): Promise<ArrivedMessage | undefined> {
     for (;;) {
+      if (this.#piece.length > 0) this.#cut();
       this.#assertGoesOn();
-      const message = this.#arrived.shift();
+      const message = this.#arrived;
+      this.#arrived = undefined;
       if (message !== undefined) {
-        this.#limitTime();
         const turn = this.#turns.next();
         if (turn !== undefined) {
           await turn;
@@ -125,26 +135,53 @@ export class MessageStream implements AsyncIterable<Uint8Array> {
     if (this.#pieces.isFlood(piece.length)) {
       this.#stream.session.fail(ERROR.enhanceYourCalm, "too_many_small_frames");
     }
+    this.#piece = piece;
+    this.#cut();
+    if (this.#arrived === undefined) return;
+    this.#stream.pause();
+    this.#wake?.();
+  }
+
+  /** Cuts the next message from the piece, or takes all of it as a part of one. */
+  #cut(): void {
     try {
-      for (let at = 0; at < piece.length; ) at = this.#gather(piece, at);
+      while (this.#at < this.#piece.length && this.#arrived === undefined) this.#gather(this.#piece);
+      this.#countUncut();
     } catch (reason) {
       this.fail(reason);
       return;
     }
     this.#limitTime();
-    if (this.#arrived.length === 0) return;
-    this.#stream.pause();
-    this.#wake?.();
   }
 
-  /** Adds the bytes that belong to the current message; returns the index of the next one. */
-  #gather(piece: Buffer, start: number): number {
+  /** Counts what is not cut yet, once for a piece: its messages count again as they are cut, until none is left. */
+  #countUncut(): void {
+    const { memory } = this.#limits;
+    const bytes = this.#piece.length - this.#at;
+    if (bytes === 0) {
+      if (this.#uncutBytes > 0) memory.shrink(this.#uncutBytes);
+      this.#drop();
+    } else if (this.#uncutBytes === 0) {
+      memory.grow(bytes);
+      this.#uncutBytes = bytes;
+    }
+  }
+
+  #drop(): void {
+    this.#piece = NOTHING;
+    this.#at = 0;
+    this.#uncutBytes = 0;
+  }
+
+  /** Adds the bytes that belong to the current message. */
+  #gather(piece: Buffer): void {
+    const start = this.#at;
     const end = Math.min(start + this.#neededBytes - this.#pending.length, piece.length);
+    this.#at = end;
     this.#arrival.add(end - start);
     this.#pending.append(piece.subarray(start, end));
     if (this.#pending.length === PREFIX_BYTES && this.#neededBytes === PREFIX_BYTES) this.#expect();
     if (this.#pending.length === this.#neededBytes) this.#complete();
-    return end;
   }
 
   #expect(): void {
@@ -159,7 +196,7 @@ export class MessageStream implements AsyncIterable<Uint8Array> {
   #complete(): void {
     this.#pieces.restart();
     const framed = this.#pending.contents();
-    this.#arrived.push({ bytes: framed.subarray(PREFIX_BYTES), isCompressed: framed[0] !== 0 });
+    this.#arrived = { bytes: framed.subarray(PREFIX_BYTES), isCompressed: framed[0] !== 0 };
     this.#limits.memory.shrink(PREFIX_BYTES);
     this.#pending = new ByteList();
     this.#arrival = this.#nextArrival();
@@ -178,7 +215,7 @@ export class MessageStream implements AsyncIterable<Uint8Array> {
     const { clock } = this.#limits;
     clock.delete(this.#endSlow);
     const isBegun = this.#pending.length > 0;
-    this.#arrival.isClientsTurn = isBegun && this.#arrived.length === 0;
+    this.#arrival.isClientsTurn = isBegun;
     if (isBegun) clock.add(this.#endSlow);
   }
 

@@ -19,6 +19,8 @@ const ANSWER_BYTES = 4.5 * MB;
 const PATH = "/v2/models/default/infer";
 const METHOD = "/inference.GRPCInferenceService/ModelInfer";
 const STREAM = "/inference.GRPCInferenceService/ModelStreamInfer";
+const REFLECTION = "/grpc.reflection.v1.ServerReflection/ServerReflectionInfo";
+const WATCH = "/grpc.health.v1.Health/Watch";
 const TLS = { cert: tlsPath("server.pem"), key: tlsPath("server.key") };
 /** Addresses of this machine by which clients are told apart. */
 const [ATTACKER, NEIGHBOUR] = ["127.0.0.2", "127.0.0.3"];
@@ -208,6 +210,25 @@ describe("over gRPC", () => {
     await expect.poll(() => started.memory.heldBytes).toBeGreaterThanOrEqual(4 * HALF);
     expect(started.memory.heldBytes).toBeLessThan(MB);
     expect(await statusOf(started, 2 * MB)).toBe(200);
+  });
+
+  test.each([REFLECTION, WATCH])("messages of %s without content count until they are read", async (path) => {
+    const started = await start();
+    const session = await openSession(started, 0);
+    const streams = Array.from({ length: 4 }, () => openStream(session, path));
+    for (const stream of streams) stream.write(Buffer.alloc(HALF));
+    await expect.poll(() => started.memory.heldBytes).toBeGreaterThanOrEqual(4 * 16_000);
+    for (const stream of streams) stream.close();
+    await expect.poll(() => started.memory.heldBytes).toBe(0);
+  });
+
+  test("messages without content are answered one by one, of however many frames", async () => {
+    const stream = openStream(await openSession(await start()), STREAM);
+    stream.end(Buffer.alloc(5 * 10_000));
+    let bytes = 0;
+    for await (const answer of stream) bytes += answer.length;
+    expect(bytes % 10_000).toBe(0);
+    expect(bytes).toBeGreaterThan(0);
   });
 
   test.each([METHOD, STREAM])("a message of %s that comes too slowly ends its call with a status", async (path) => {
