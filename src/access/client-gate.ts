@@ -109,6 +109,7 @@ export function openConnectionLimit({ max, proxies, counts, log }: ConnectionOpt
   const warnOf: Record<ConnectionProblem["kind"], typeof warn> = {
     full: onceInAWhile(warn),
     shared: onceInAWhile(warn),
+    quiet: onceInAWhile(warn),
     side: onceInAWhile(warn),
     descriptors: onceInAWhile(warn),
     accept: onceInAWhile(warn),
@@ -121,16 +122,19 @@ export function openConnectionLimit({ max, proxies, counts, log }: ConnectionOpt
   });
 }
 
+const DEEDS = {
+  full: "connections are refused",
+  shared: "the client that has most loses idle connections",
+  quiet: "the client that has most loses connections on which next to nothing moves",
+};
+
 function textOf(problem: ConnectionProblem): string {
   if (problem.kind === "accept") return `a connection cannot be accepted: ${problem.error.message}`;
-  if (problem.kind === "full" || problem.kind === "shared") {
-    const deed =
-      problem.kind === "full" ? "connections are refused" : "the client that has most loses idle connections";
-    return `${deed}: there are ${problem.open}, the most that the server may have (--max-connections)`;
-  }
+  if (problem.kind === "full" || problem.kind === "shared" || problem.kind === "quiet")
+    return `${DEEDS[problem.kind]}: there are ${problem.open}, the most that the server may have (--max-connections)`;
   if (problem.kind === "side")
     return `connections of the port for administration, of that for metrics or of the Unix socket are refused: ${problem.open} are busy, the most that it may have`;
   const { max, hasEnded } = problem;
-  const deed = hasEnded ? "idle connections are ended" : "connections are refused";
+  const deed = hasEnded ? "connections are ended on which little or nothing moves" : "connections are refused";
   return `${deed}: of ${max} descriptors that the process may have (ulimit -n), only those are left that files and models need`;
 }

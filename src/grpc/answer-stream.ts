@@ -12,7 +12,7 @@ import { httpRefusal } from "./call-headers.ts";
 import { openRecord, tellOver } from "./call-record.ts";
 import { type FramedMessage, framedBytes } from "./framed-message.ts";
 import { GrpcCall } from "./grpc-call.ts";
-import type { CallInfo, StreamRoute, UnaryRoute } from "./grpc-route.ts";
+import type { CallInfo, StreamExchange, StreamRoute, UnaryRoute } from "./grpc-route.ts";
 import { type CallEncoding, compressMessage } from "./message-encoding.ts";
 import { MessageStream } from "./message-stream.ts";
 import type { CallPasser } from "./pass-on.ts";
@@ -106,12 +106,17 @@ class StreamCall extends GrpcCall {
   #lastWrite: Promise<void> = Promise.resolve();
   #record: RequestRecord | undefined;
   #encoding: CallEncoding = { request: undefined, response: undefined };
+  #exchange: StreamExchange | undefined;
 
   constructor(stream: ServerStream, context: CallContext, route: StreamRoute) {
     super(stream, context);
     this.kind = route.kind;
     this.#route = route;
     this.#writer = new SliceWriter(stream, this.guard);
+  }
+
+  get isWorking(): boolean {
+    return this.#exchange?.isWorking === true && !this.guard.isClientsTurn;
   }
 
   protected async answer(info: CallInfo, encoding: CallEncoding): Promise<void> {
@@ -128,8 +133,10 @@ class StreamCall extends GrpcCall {
       if (!this.stream.closed) cutStream(this.stream, ERROR.cancel);
     };
     const stopWatch = this.watchPermission();
+    const { path } = this;
+    this.#exchange = { ...info, path, messages: this.paced(messages), write, cut, isWorking: false };
     try {
-      await this.#route.stream({ ...info, path: this.path, messages: this.paced(messages), write, cut });
+      await this.#route.stream(this.#exchange);
       this.#finish();
     } finally {
       stopWatch();

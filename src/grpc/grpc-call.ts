@@ -104,6 +104,9 @@ export abstract class GrpcCall extends ListMember implements Keeper {
     }
   }
 
+  /** True while it works for its client. */
+  abstract readonly isWorking: boolean;
+
   /** Counts what waits in its stream as its memory; ends the call if there is no room. */
   kept(): void {
     this.#kept ??= new KeptBytes(this.stream, this.memory);

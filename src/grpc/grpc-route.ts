@@ -55,6 +55,8 @@ export interface StreamExchange extends CallInfo {
    * The client's messages, in order. They are counted in `memory`; the method releases each when it is done with it.
    */
   readonly messages: AsyncIterable<Uint8Array>;
+  /** To be set by the method: true while it works, rather than waits for its client. */
+  isWorking: boolean;
   /**
    * Sends a message; resolves once it has been sent or the call is over, so that a method can wait for a slow client.
    */

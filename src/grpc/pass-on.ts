@@ -133,6 +133,11 @@ class PassedCall implements Keeper {
     inner.once("aborted", () => this.#fail(LOST, inner.rstCode));
   }
 
+  /** As far as it shows here: the other thread has the whole request, and has not begun to answer. */
+  get isWorking(): boolean {
+    return this.#stream.isRemoteEnded && !this.#stream.headersSent;
+  }
+
   kept(): void {
     this.#count();
   }

@@ -30,6 +30,11 @@ export class UnaryCall extends GrpcCall {
     this.#route = route;
   }
 
+  /** Not while its message comes, nor while its answer is taken. */
+  get isWorking(): boolean {
+    return !this.isOver && this.memory.receiving === undefined;
+  }
+
   protected async answer(info: CallInfo, encoding: CallEncoding): Promise<void> {
     const reader = this.#reader(encoding.request);
     const received = await this.#receive(reader);

@@ -1,6 +1,7 @@
 import type { Socket } from "node:net";
 import { TRANSPORT_LIMITS } from "../platform/limits/transport-limits.ts";
 import { sentBytesOf, unsentBytesOf } from "../platform/net/node-members.ts";
+import { movedBytesOf } from "../platform/net/sockets.ts";
 import type { ServerSession, ServerStream } from "./server-session.ts";
 import type { ConnectionRules } from "./session-limits.ts";
 
@@ -91,13 +92,13 @@ export class ConnectionWatch {
     if (awaitedSince === undefined) {
       if (now - watched.answeredAt < this.#pingIntervalMs) return;
       watched.awaitedSince = now;
-      watched.movedBytes = movedBytes(session.socket);
+      watched.movedBytes = movedBytesOf(session.socket);
       this.#ping(watched);
       return;
     }
     if (now - awaitedSince < (watched.answeredAt === 0 ? this.#timeoutMs : this.#pingTimeoutMs)) return;
     // The ping, or its answer, may be queued behind a large message on a slow connection.
-    const moved = movedBytes(session.socket);
+    const moved = movedBytesOf(session.socket);
     if (moved - watched.movedBytes <= FRAME_BYTES) {
       session.destroy();
       return;
@@ -110,11 +111,6 @@ export class ConnectionWatch {
 function answered(watched: Watched): void {
   watched.awaitedSince = undefined;
   watched.answeredAt = performance.now();
-}
-
-/** Bytes that a connection has received, and that the system has taken of what it sends. */
-function movedBytes(socket: Socket): number {
-  return socket.bytesRead + sentBytesOf(socket);
 }
 
 /** Time without a byte in either direction after which a connection counts as stuck, in milliseconds; looks in it. */
@@ -145,13 +141,13 @@ export function cutStream(stream: ServerStream, code: number, stuckMs = STUCK_MS
 
 /** Begins to watch a connection; returns a check that is true once it is stuck since the checks before. */
 function watchProgress(socket: Socket, stuckMs: number): () => boolean {
-  let [moved, sent] = [movedBytes(socket), sentBytesOf(socket)];
+  let [moved, sent] = [movedBytesOf(socket), sentBytesOf(socket)];
   let movedAt = performance.now();
   let sentAt = movedAt;
   return () => {
     const now = performance.now();
     const before = { moved, sent };
-    [moved, sent] = [movedBytes(socket), sentBytesOf(socket)];
+    [moved, sent] = [movedBytesOf(socket), sentBytesOf(socket)];
     if (moved > before.moved) movedAt = now;
     if (sent > before.sent || unsentBytesOf(socket) === 0) sentAt = now;
     return now - movedAt >= stuckMs || now - sentAt >= UNREAD_TIMES * stuckMs;

@@ -1,11 +1,13 @@
 import type { Socket } from "node:net";
-import { describeConnection } from "../platform/limits/connection-limit.ts";
+import { ServingError } from "../errors.ts";
+import { describeConnection } from "../platform/limits/open-connections.ts";
 import { HANDSHAKE_TIMEOUT_MS, TRANSPORT_LIMITS, WINDOWS } from "../platform/limits/transport-limits.ts";
 import { WorkTurns } from "../platform/limits/work-turns.ts";
 import { carrierSocketOf } from "../platform/net/node-members.ts";
-import { isPassedOn } from "../platform/net/sockets.ts";
+import { isPassedOn, movedBytesOf } from "../platform/net/sockets.ts";
 import type { ConnectionWatch } from "./connection-watch.ts";
 import type { RequestHead } from "./message-head.ts";
+import { ERROR } from "./protocol.ts";
 import { ServerSession, type ServerStream } from "./server-session.ts";
 import type { ConnectionRules, SessionLimits } from "./session-limits.ts";
 
@@ -47,7 +49,9 @@ export class Http2Connections {
     this.#watch.limitEnd(socket);
     describeConnection(carrierSocketOf(socket), {
       isBusy: () => (this.#sessions.get(socket)?.streams.size ?? 0) > 0,
-      end: () => this.#endIdle(socket),
+      isWorking: () => this.#streamsOf(socket).some(isWorking),
+      movedBytes: () => movedBytesOf(socket),
+      end: () => this.#end(socket),
     });
     this.#turn.take(() => {
       if (!socket.destroyed) this.#open(socket);
@@ -89,12 +93,32 @@ export class Http2Connections {
     session.on("stream", this.#onStream);
   }
 
+  #streamsOf(socket: Socket): readonly ServerStream[] {
+    return [...(this.#sessions.get(socket)?.streams.values() ?? [])];
+  }
+
   /** Tells the client before, if there is a session. */
-  #endIdle(socket: Socket): void {
+  #end(socket: Socket): void {
     const session = this.#sessions.get(socket);
     if (session === undefined) socket.destroy();
-    else session.close();
+    else if (session.streams.size === 0) session.close();
+    else {
+      for (const { keeper } of this.#streamsOf(socket)) keeper?.giveUp?.(MAKES_ROOM);
+      // Clients look at nothing that comes behind a GOAWAY with an error.
+      setImmediate(() => session.fail(ERROR.enhanceYourCalm, MAKES_ROOM.message));
+    }
   }
+}
+
+/** The error of calls on a connection that others need. */
+const MAKES_ROOM = new ServingError(
+  "unavailable",
+  "The server has no room for more connections, and next to nothing moves on this one; connect again later.",
+);
+
+/** A stream of a protocol that does not tell is worked on once all of it has come, while nothing waits for the client. */
+function isWorking({ keeper, isRemoteEnded, readableLength, queue }: ServerStream): boolean {
+  return keeper?.isWorking ?? (isRemoteEnded && readableLength === 0 && queue.length === 0);
 }
 
 function cutOnceEnded(socket: Socket): void {

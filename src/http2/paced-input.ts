@@ -1,6 +1,6 @@
 import type { Socket } from "node:net";
-import { turnClientOf } from "../platform/limits/connection-limit.ts";
 import { isSmallPiece, TurnUse, turns } from "../platform/limits/event-loop-turns.ts";
+import { turnClientOf } from "../platform/limits/open-connections.ts";
 import { carrierSocketOf, receiveInto } from "../platform/net/node-members.ts";
 
 /** Bytes between two looks at the clock, and those that a frame counts besides its own: a small one is work too. */

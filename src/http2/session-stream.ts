@@ -1,3 +1,4 @@
+import type { ServingError } from "../errors.ts";
 import type { SentHeaders } from "./hpack-encoder.ts";
 import { assertSendable } from "./message-head.ts";
 import { ERROR } from "./protocol.ts";
@@ -20,9 +21,14 @@ export interface StreamOwner {
   taken(stream: SessionStream, bytes: number): void;
 }
 
-/** Is told that the number of bytes has changed which wait in a stream for its receiver. Never throws. */
+/** What a stream is for. Its functions never throw. */
 export interface Keeper {
+  /** True while the server works for the client, which it waits for otherwise; absent = that shows in the stream. */
+  readonly isWorking?: boolean;
+  /** Is told that the number of bytes has changed which wait in the stream for its receiver. */
   kept(): void;
+  /** Answers with an error, as far as the stream's protocol has one. */
+  giveUp?(error: ServingError): void;
 }
 
 type Listener = () => void;
@@ -275,17 +281,6 @@ export class SessionStream<Owner extends StreamOwner = StreamOwner> {
     this.readableEnded = true;
     this.#receiver?.end();
   }
-}
-
-/** True if no trailers follow what the stream has to send. */
-export function endsWithData({ isEnding, trailersToSend }: SessionStream): boolean {
-  return isEnding && trailersToSend === undefined;
-}
-
-/** Index of the last piece of data; a function may follow it. */
-export function lastPiece(queue: readonly (Uint8Array | (() => void))[]): number {
-  const last = queue.length - 1;
-  return typeof queue[last] === "function" ? last - 1 : last;
 }
 
 function withOne(listeners: Listener[] | undefined, listener: Listener): Listener[] {

@@ -3,7 +3,7 @@ import type { FloodLimits } from "./allowance.ts";
 import { FrameOutput, makeFrame } from "./frame-output.ts";
 import { HpackEncoder, type SentHeaders } from "./hpack-encoder.ts";
 import { DEFAULT_WINDOW_BYTES, FLAG, FRAME, MAX_PAYLOAD_BYTES, MAX_WINDOW_BYTES } from "./protocol.ts";
-import { endsWithData, lastPiece, type SessionStream } from "./session-stream.ts";
+import type { SessionStream } from "./session-stream.ts";
 
 /** Bytes that may wait in a socket before no more data is written. */
 const MAX_UNSENT_BYTES = 1024 * 1024;
@@ -277,4 +277,15 @@ function callAll(calls: readonly WhenSent[]): void {
 
 function flush(writer: SessionWriter): void {
   writer.flush();
+}
+
+/** True if no trailers follow what the stream has to send. */
+function endsWithData({ isEnding, trailersToSend }: SessionStream): boolean {
+  return isEnding && trailersToSend === undefined;
+}
+
+/** Index of the last piece of data; a function may follow it. */
+function lastPiece(queue: readonly (Uint8Array | (() => void))[]): number {
+  const last = queue.length - 1;
+  return typeof queue[last] === "function" ? last - 1 : last;
 }

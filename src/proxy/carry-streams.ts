@@ -5,7 +5,7 @@ import type { ServerSession, ServerStream } from "../http2/server-session.ts";
 import type { Logger } from "../observability/logger.ts";
 import type { RequestObserver } from "../observability/request-observer.ts";
 import { RequestRecord } from "../observability/request-record.ts";
-import { turnClientOf } from "../platform/limits/connection-limit.ts";
+import { turnClientOf } from "../platform/limits/open-connections.ts";
 import { WorkTurns } from "../platform/limits/work-turns.ts";
 import { carrierSocketOf } from "../platform/net/node-members.ts";
 import type { OpenExchanges } from "./open-exchanges.ts";

@@ -1,10 +1,12 @@
 import type { IncomingMessage, Server, ServerResponse } from "node:http";
 import type { Socket } from "node:net";
-import { describeConnection } from "../platform/limits/connection-limit.ts";
+import { describeConnection } from "../platform/limits/open-connections.ts";
 import type { LimitSettings } from "../platform/limits/settings/server-settings.ts";
 import { TRANSPORT_LIMITS } from "../platform/limits/transport-limits.ts";
-import { carrierSocketOf, resetConnection } from "../platform/net/node-members.ts";
+import { carrierSocketOf, resetConnection, unsentBytesOf } from "../platform/net/node-members.ts";
+import { movedBytesOf } from "../platform/net/sockets.ts";
 import { PacedReader } from "./paced-reader.ts";
+import { answerRaw } from "./request-refusal.ts";
 
 /** The open connections and requests, for an orderly shutdown. */
 export class OpenExchanges {
@@ -72,6 +74,9 @@ export class OpenExchanges {
 
 const MAX_REQUESTS = TRANSPORT_LIMITS.requestsAhead;
 
+const NO_ROOM =
+  "The server has no room for more connections, and next to nothing moves on this one; send the request again later.";
+
 /** Begins to answer a request. */
 type Begin = (request: IncomingMessage, response: ServerResponse) => void;
 
@@ -94,7 +99,12 @@ class HttpConnection {
 
   constructor(socket: Socket) {
     this.#socket = socket;
-    describeConnection(carrierSocketOf(socket), { isBusy: () => this.isBusy, end: () => this.cut() });
+    describeConnection(carrierSocketOf(socket), {
+      isBusy: () => this.isBusy,
+      isWorking: () => this.#responses.some(({ req }) => req.complete) && unsentBytesOf(socket) === 0,
+      movedBytes: () => movedBytesOf(socket),
+      end: () => this.#makeRoom(),
+    });
     socket.once("close", () => this.#endUnsent());
   }
 
@@ -162,6 +172,14 @@ class HttpConnection {
   /** Destroys the connection. */
   cut(): void {
     this.#socket.destroy();
+  }
+
+  /** Ends it for others, with an answer if none has begun. */
+  #makeRoom(): void {
+    const [first] = this.#responses;
+    if (first === undefined) this.cut();
+    else if (first.headersSent) resetConnection(this.#socket);
+    else answerRaw(this.#socket, "503 Service Unavailable", NO_ROOM);
   }
 
   /** Node does not notify answers that wait for earlier ones when the connection closes. */

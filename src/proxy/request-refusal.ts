@@ -62,7 +62,7 @@ function refuseBytes(error: ParserError, socket: Duplex): number | undefined {
 }
 
 /** Answers if Node has created no response, and closes. */
-function answerRaw(socket: Duplex, status: string, message: string): void {
+export function answerRaw(socket: Duplex, status: string, message: string): void {
   const body = errorBody(message);
   const head = `HTTP/1.1 ${status}\r\nContent-Type: application/json\r\nX-Content-Type-Options: nosniff\r\nContent-Length: ${body.length}\r\nConnection: close\r\n\r\n`;
   socket.end(Buffer.concat([Buffer.from(head), body]));

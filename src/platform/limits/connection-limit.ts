@@ -1,18 +1,16 @@
 import { readdirSync, readFileSync } from "node:fs";
 import type { Server, Socket } from "node:net";
+import { type ClientOfAddress, OpenConnections } from "./open-connections.ts";
 import { ThreadCounts } from "./thread-counts.ts";
-import { TurnClient } from "./waiting-work.ts";
 
-/** Reason for which a connection was refused, or an idle one ended for it. */
+/** Reason for which a connection was refused, or another one ended for it. */
 export type ConnectionProblem =
   | { readonly kind: "full"; readonly open: number }
   | { readonly kind: "shared"; readonly open: number }
+  | { readonly kind: "quiet"; readonly open: number }
   | { readonly kind: "side"; readonly open: number }
   | { readonly kind: "descriptors"; readonly max: number; readonly hasEnded: boolean }
   | { readonly kind: "accept"; readonly error: NodeJS.ErrnoException };
-
-/** The client of a connection from an address; undefined if it is not to make room for others. */
-type ClientOfAddress = (address: string) => string | undefined;
 
 /** Options of a {@link ConnectionLimit}. */
 interface ConnectionLimitOptions {
@@ -25,13 +23,15 @@ interface ConnectionLimitOptions {
   /** Those of several threads together. */
   readonly counts?: ThreadCounts | undefined;
   readonly descriptors?: DescriptorReserve;
+  /** Time over which busy connections are looked at, in milliseconds. Default 2000. */
+  readonly lookMs?: number;
 }
 
 /** Limits the connections of all ports of a server together, and leaves descriptors for everything else. */
 export class ConnectionLimit {
   readonly #max: number;
   readonly #onProblem: (problem: ConnectionProblem) => void;
-  readonly #clientOf: ClientOfAddress;
+  readonly #newOpen: () => OpenConnections;
   readonly #counts: ThreadCounts;
   readonly #open: OpenConnections;
   readonly #descriptors: DescriptorReserve;
@@ -42,18 +42,20 @@ export class ConnectionLimit {
     clientOf = (address) => address,
     counts = new ThreadCounts(ThreadCounts.memoryFor(1), 0),
     descriptors = new DescriptorReserve(),
+    lookMs,
   }: ConnectionLimitOptions) {
     this.#max = max;
     this.#onProblem = onProblem;
-    this.#clientOf = clientOf;
-    this.#open = new OpenConnections(clientOf);
+    this.#newOpen = () => new OpenConnections(clientOf, lookMs);
+    this.#open = this.#newOpen();
     this.#counts = counts;
     this.#descriptors = descriptors;
   }
 
   /**
    * Counts the connections of a server that listens. If there are too many, the oldest idle one of the client that
-   * has most makes room for a client that has fewer; else the newcomer is reset at once, before anything is kept of it.
+   * has most makes room for a client that has fewer, or the oldest on which next to nothing moves; else the newcomer is
+   * reset at once, before anything is kept of it.
    */
   guard(server: Server): void {
     server.prependListener("connection", (socket: Socket) => this.#take(socket));
@@ -62,9 +64,10 @@ export class ConnectionLimit {
 
   /** The limit of a port that others do not fill: an idle connection makes room for another. */
   ofSidePort(max: number): Pick<ConnectionLimit, "guard"> {
-    const own = new OpenConnections(this.#clientOf);
+    const own = this.#newOpen();
     const take = (socket: Socket) => {
-      if (own.size >= max && !own.endIdle(socket)) this.#refuse(socket, { kind: "side", open: own.size });
+      const isFull = own.size >= max && !own.endIdle(socket) && !own.endQuiet(socket);
+      if (isFull) this.#refuse(socket, { kind: "side", open: own.size });
       else if (this.#keep(socket)) own.add(socket);
     };
     return { guard: (server) => void server.prependListener("connection", take) };
@@ -74,13 +77,20 @@ export class ConnectionLimit {
     const max = this.#max;
     if (max === 0) return void this.#keep(socket);
     const { isIn, count } = this.#counts.enter(max);
-    const hasEnded = !isIn && this.#open.endIdleOfGreater(socket);
-    if (!isIn) this.#onProblem({ kind: hasEnded ? "shared" : "full", open: count });
-    if (!isIn && !hasEnded) return void socket.resetAndDestroy();
-    // The one that was ended leaves soon; this one is counted until then, too.
-    if (hasEnded) this.#counts.enter(Number.POSITIVE_INFINITY);
+    if (!isIn) {
+      const kind = this.#makeRoom(socket);
+      this.#onProblem({ kind, open: count });
+      if (kind === "full") return void socket.resetAndDestroy();
+      // The one that was ended leaves soon; this one is counted until then, too.
+      this.#counts.enter(Number.POSITIVE_INFINITY);
+    }
     socket.once("close", () => this.#counts.leave());
     this.#keep(socket);
+  }
+
+  #makeRoom(newcomer: Socket): "shared" | "quiet" | "full" {
+    if (this.#open.endIdleOfGreater(newcomer)) return "shared";
+    return this.#open.endQuiet(newcomer) ? "quiet" : "full";
   }
 
   #refuse(socket: Socket, problem: ConnectionProblem): void {
@@ -91,7 +101,7 @@ export class ConnectionLimit {
   /** Adds a connection if there is a descriptor for it; false if it was refused. */
   #keep(socket: Socket): boolean {
     const max = this.#descriptors.take();
-    const hasEnded = max !== undefined && this.#open.endIdle(socket);
+    const hasEnded = max !== undefined && (this.#open.endIdle(socket) || this.#open.endQuiet(socket));
     if (max !== undefined && !hasEnded) {
       this.#refuse(socket, { kind: "descriptors", max, hasEnded });
       return false;
@@ -101,142 +111,6 @@ export class ConnectionLimit {
     return true;
   }
 }
-
-/** Facts about a connection that its transport knows. */
-interface ConnectionUse {
-  /** True while a request is under way on it. */
-  readonly isBusy: () => boolean;
-  /** Ends it while it is idle, in its protocol's form. */
-  readonly end: () => void;
-}
-
-const uses = new WeakMap<Socket, ConnectionUse>();
-
-/** Tells what a connection is used for; until then it is idle, such as one that has sent nothing yet. */
-export function describeConnection(socket: Socket, use: ConnectionUse): void {
-  uses.set(socket, use);
-}
-
-const turnClients = new WeakMap<Socket, TurnClient>();
-
-/**
- * The client of a connection, which has its turns together with all others of the client. A connection that was not
- * counted, or makes no room for others, such as one of a trusted proxy, has a client alone.
- */
-export function turnClientOf(socket: Socket): TurnClient {
-  const known = turnClients.get(socket) ?? new TurnClient();
-  turnClients.set(socket, known);
-  return known;
-}
-
-/** Connections of one client, the oldest first. */
-class ClientSockets extends Set<Socket> {
-  readonly turns = new TurnClient();
-}
-
-/** Connections by their clients, in the order of their age. */
-class OpenConnections {
-  readonly #clientOf: ClientOfAddress;
-  readonly #clients = new Map<string, ClientSockets>();
-  #size = 0;
-  /** The last search that found none, and the time of performance.now() until which that is believed. */
-  #fruitless = { above: 0, until: 0 };
-
-  constructor(clientOf: ClientOfAddress) {
-    this.#clientOf = clientOf;
-  }
-
-  /** Number of connections. */
-  get size(): number {
-    return this.#size;
-  }
-
-  /** Adds one until it closes. */
-  add(socket: Socket): void {
-    const client = this.#client(socket);
-    const sockets = this.#clients.get(client) ?? new ClientSockets();
-    this.#clients.set(client, sockets.add(socket));
-    if (client !== UNNAMED) turnClients.set(socket, sockets.turns);
-    this.#size++;
-    socket.once("close", () => this.#remove(client, socket));
-  }
-
-  /** Ends an idle connection: of the client that has most of them, and of each the oldest. False if none is found. */
-  endIdle(newcomer: Socket): boolean {
-    return this.#endOldest(newcomer, { above: 0, sparesUnnamed: false });
-  }
-
-  /** Ends one as {@link endIdle} does, if its client has more than the newcomer's is to have then. */
-  endIdleOfGreater(newcomer: Socket): boolean {
-    const own = this.#clients.get(this.#client(newcomer))?.size ?? 0;
-    // Without a look at all clients for each connection of one that has much.
-    const isModest = own * this.#clients.size < this.#size;
-    return isModest && this.#endOldest(newcomer, { above: own + 1, sparesUnnamed: true });
-  }
-
-  #client({ remoteAddress = "" }: Socket): string {
-    return this.#clientOf(remoteAddress) ?? UNNAMED;
-  }
-
-  #remove(client: string, socket: Socket): void {
-    const sockets = this.#clients.get(client);
-    if (sockets?.delete(socket) !== true) return;
-    this.#size--;
-    if (sockets.size === 0) this.#clients.delete(client);
-  }
-
-  #endOldest(newcomer: Socket, { above, sparesUnnamed }: Wish): boolean {
-    // A flood must not cost a search for each of its connections, nor spoil the wider search of a client with fewer.
-    if (above >= this.#fruitless.above && performance.now() < this.#fruitless.until) return false;
-    const tried = new Set(sparesUnnamed ? [UNNAMED] : []);
-    while (tried.size < MAX_TRIED) {
-      const client = this.#greatest(above, tried);
-      if (client === undefined) break;
-      if (this.#endOldestOf(client, newcomer)) return true;
-      tried.add(client);
-    }
-    this.#fruitless = { above, until: performance.now() + FRUITLESS_MS };
-    return false;
-  }
-
-  #greatest(above: number, tried: ReadonlySet<string>): string | undefined {
-    let greatest: string | undefined;
-    let most = above;
-    for (const [client, { size }] of this.#clients) {
-      if (size <= most || tried.has(client)) continue;
-      greatest = client;
-      most = size;
-    }
-    return greatest;
-  }
-
-  #endOldestOf(client: string, newcomer: Socket): boolean {
-    for (const socket of this.#clients.get(client) ?? []) {
-      const use = uses.get(socket);
-      if (socket === newcomer || use?.isBusy() === true) continue;
-      this.#remove(client, socket);
-      if (use === undefined) socket.destroy();
-      else use.end();
-      return true;
-    }
-    return false;
-  }
-}
-
-/** Conditions for connections that may be ended. */
-interface Wish {
-  /** Those of clients with more than so many. */
-  readonly above: number;
-  /** True if those without a client stay. */
-  readonly sparesUnnamed: boolean;
-}
-
-/** The connections without a client. */
-const UNNAMED = "";
-/** Clients that are asked for an idle connection before the newcomer is refused. */
-const MAX_TRIED = 64;
-/** Time in which no connection is looked for after none was found, in milliseconds. */
-const FRUITLESS_MS = 50;
 
 /** Open files and sockets of the process, and how many it may have; undefined if the system does not tell. */
 export interface DescriptorCount {

@@ -1,7 +1,7 @@
 import type { Socket } from "node:net";
 import { ListMember, MemberList } from "../async/member-list.ts";
-import { turnClientOf } from "./connection-limit.ts";
 import { isSmallPiece, TurnUse, turns } from "./event-loop-turns.ts";
+import { turnClientOf } from "./open-connections.ts";
 import type { TurnClient } from "./waiting-work.ts";
 
 /** Turns of the event loop for pieces of work of one kind, such as the new connections of a server. */

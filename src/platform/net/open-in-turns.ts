@@ -1,6 +1,6 @@
 import type { Server, Socket } from "node:net";
-import { turnClientOf } from "../limits/connection-limit.ts";
 import { TurnUse, turns } from "../limits/event-loop-turns.ts";
+import { turnClientOf } from "../limits/open-connections.ts";
 import { WorkTurns } from "../limits/work-turns.ts";
 import { carrierSocketOf, onAccepted, receiveInto } from "./node-members.ts";
 

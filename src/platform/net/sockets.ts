@@ -1,4 +1,5 @@
 import type { Socket } from "node:net";
+import { sentBytesOf } from "./node-members.ts";
 
 const names = new WeakMap<object, string>();
 
@@ -18,6 +19,11 @@ function nameOf({ remoteAddress: address, remotePort: port }: Pick<Socket, "remo
   if (address === undefined || port === undefined) return "unix:";
   const v4 = /^(?:::ffff:)?(\d+\.\d+\.\d+\.\d+)$/i.exec(address)?.[1];
   return v4 === undefined ? `ipv6:[${address}]:${port}` : `ipv4:${v4}:${port}`;
+}
+
+/** Bytes that a connection has received, and that the system has taken of what it sends. */
+export function movedBytesOf(socket: Socket): number {
+  return socket.bytesRead + sentBytesOf(socket);
 }
 
 const PASSED_ON = Symbol("passedOn");

@@ -174,9 +174,11 @@ class InferStream {
     const { promise, resolve: writes } = createDeferred<void>();
     const answering = this.#take(message, { before: this.#lastAnswer, writes }).finally(() => {
       this.#inFlight.delete(answering);
+      this.#exchange.isWorking = this.#inFlight.size > 0;
     });
     this.#lastAnswer = promise;
     this.#inFlight.add(answering);
+    this.#exchange.isWorking = true;
   }
 
   /**

@@ -49,6 +49,7 @@ export function predictStreamedMethod(service: InferenceService, options: GrpcPr
       const first = await messages.next();
       if (first.done === true)
         throw new ServingError("failed_precondition", "PredictStreamed requires at least one request");
+      exchange.isWorking = true;
       const call = { ...exchange, signal: source };
       const answered = answerStreamed(first.value, exchange, { service, options, call });
       await Promise.race([answered, messages.next().then((next) => (next.done === true ? answered : refuseMore()))]);
