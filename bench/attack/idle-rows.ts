@@ -1,7 +1,8 @@
-import type { Socket } from "node:net";
+import { type ClientHttp2Session, connect } from "node:http2";
+import { connect as connectNet, type Socket } from "node:net";
 import { setTimeout as wait } from "node:timers/promises";
 import { type AttackResult, type AttackRow, type Target, tally } from "./attack-row.ts";
-import { openSession, openStream } from "./grpc-attack.ts";
+import { METHODS, openSession, openStream } from "./grpc-attack.ts";
 import { codeOf, openSocket, post } from "./http-attack.ts";
 
 const COUNT = 10_000;
@@ -18,6 +19,7 @@ const OPENING = Buffer.concat([
 const GET = "GET /v2/health/live HTTP/1.1\r\nHost: a\r\n\r\n";
 /** Header values that are clients of their own. */
 const KEYS = 20_000;
+const REFLECTION = "/grpc.reflection.v1.ServerReflection/ServerReflectionInfo";
 
 /** Connections and clients without number that do next to nothing. */
 export const IDLE_ROWS: readonly AttackRow[] = [
@@ -32,6 +34,19 @@ export const IDLE_ROWS: readonly AttackRow[] = [
   },
   { name: "clients-without-number", server: "client-limits", isPlain: true, prepare: () => manyClients },
   { name: "idle-watchers", server: "null", isPlain: true, prepare: () => unreadWatchers },
+  {
+    name: "busy-beyond-limit",
+    server: "few-connections",
+    isPlain: true,
+    prepare: () => busyBeyondLimit,
+  },
+  ...([METHODS.stream, REFLECTION] as const).map(
+    (path): AttackRow => ({
+      name: `${path === REFLECTION ? "reflection" : "v2stream"}-empty-messages`,
+      server: "null",
+      prepare: () => (target) => emptyMessages(target, path),
+    }),
+  ),
 ];
 
 /** Opens connections that get an answer and are kept. */
@@ -81,6 +96,64 @@ async function unreadWatchers(target: Target): Promise<AttackResult> {
   await wait(HOLD_MS);
   for (const session of sessions) session.destroy();
   return { got: tally(statuses) };
+}
+
+/** What a stream sends: messages without content, as many as one frame takes. */
+const EMPTY_MESSAGES = Buffer.alloc(16_380);
+/** A stream of V2 reserves a window for what comes behind the requests that it has begun. */
+const STREAMS = { [METHODS.stream]: 250, [REFLECTION]: 10_000 } as const;
+const STREAMS_OF_SESSION = 250;
+
+/** Thousands of messages on each of many streams whose answers are not taken. */
+async function emptyMessages(target: Target, path: keyof typeof STREAMS): Promise<AttackResult> {
+  const sessions = await Promise.all(
+    Array.from({ length: STREAMS[path] / STREAMS_OF_SESSION }, () => openSession(target, 0)),
+  );
+  const streams = sessions.flatMap((session) =>
+    Array.from({ length: STREAMS_OF_SESSION }, () => {
+      const stream = openStream(session, { path });
+      stream.on("error", () => {}).write(EMPTY_MESSAGES);
+      return stream;
+    }),
+  );
+  await wait(HOLD_MS);
+  const got = tally(streams.map(({ destroyed }) => (destroyed ? "ended" : "open")));
+  for (const session of sessions) session.destroy();
+  return { got };
+}
+
+/** Time in which a newcomer has to be let in, in milliseconds. */
+const IN_MS = 10_000;
+
+/** Takes every connection, each with a stream that is not used; another client has to get in. */
+async function busyBeyondLimit(target: Target): Promise<AttackResult> {
+  const sessions: ClientHttp2Session[] = [];
+  for (let count = 0; count < 2000; count++) sessions.push(connectFrom(target, "127.0.0.2"));
+  for (const session of sessions) openStream(session, { path: METHODS.stream }).on("error", () => {});
+  await wait(HOLD_MS);
+  const began = performance.now();
+  let isIn = false;
+  while (!isIn && performance.now() - began < IN_MS) isIn = await answersPing(connectFrom(target, "127.0.0.3"));
+  const got = `${tally(sessions.map(({ destroyed }) => (destroyed ? "ended" : "open")))}, another after ${Math.round(performance.now() - began)} ms`;
+  for (const session of sessions) session.destroy();
+  return isIn ? { got } : { got, problem: "others are shut out" };
+}
+
+function connectFrom({ grpc }: Target, localAddress: string): ClientHttp2Session {
+  const port = Number(grpc.split(":").at(-1));
+  const createConnection = () => connectNet({ host: "127.0.0.1", port, localAddress });
+  return connect(`http://${grpc}`, { createConnection }).on("error", () => {});
+}
+
+/** Resolves to false once the connection is ended. */
+function answersPing(session: ClientHttp2Session): Promise<boolean> {
+  return new Promise((resolve) => {
+    session.once("close", () => resolve(false));
+    session.once("remoteSettings", () => {
+      resolve(true);
+      session.destroy();
+    });
+  });
 }
 
 async function manyClients(target: Target): Promise<AttackResult> {
