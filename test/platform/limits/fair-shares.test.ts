@@ -263,6 +263,25 @@ describe("over gRPC", () => {
     expect(await statusOf(started, 9 * MB)).toBe(200);
   });
 
+  test("streams that a client leaves unread are places that it holds: it gets no more, and another gets one", async () => {
+    const hooks = defineHooks({
+      async *process(inputs) {
+        do yield inputs;
+        while ("endless" in inputs);
+      },
+    });
+    const server = await startNullServer({ hooks, http: {}, maxQueue: 32, sendTimeoutMs: 0 });
+    const { memory } = server.service as LocalService;
+    const started = { server, memory, port: Number(new URL(server.httpUrl as string).port), isEncrypted: false };
+    const session = await openSession(started, 0);
+    for (let count = 0; count < 32; count++) openStream(session, STREAM).write(grpcQuestion("endless"));
+    await expect.poll(() => server.inFlight().length).toBe(32);
+    expect([await statusOf(started, 1, ATTACKER), await statusOf(started, 1)]).toEqual([503, 200]);
+    session.destroy();
+    await expect.poll(() => server.inFlight()).toEqual([]);
+    expect(await statusOf(started, 1, ATTACKER)).toBe(200);
+  });
+
   test("a stream that is idle, or between messages, is never too slow", async () => {
     const started = await start({ minClientRate: 10_000_000, spanMs: 100 });
     const session = await openSession(started);
