@@ -7,6 +7,7 @@ import type { ServerStream } from "../http2/server-session.ts";
 import type { RequestRecord, RouteName } from "../observability/request-record.ts";
 import type { MemberList } from "../platform/async/member-list.ts";
 import type { Compression } from "../platform/limits/compression.ts";
+import { StreamTurns } from "../platform/limits/stream-turns.ts";
 import type { CallContext } from "./call-context.ts";
 import { httpRefusal } from "./call-headers.ts";
 import { openRecord, tellOver } from "./call-record.ts";
@@ -107,6 +108,8 @@ class StreamCall extends GrpcCall {
   #record: RequestRecord | undefined;
   #encoding: CallEncoding = { request: undefined, response: undefined };
   #exchange: StreamExchange | undefined;
+  /** Resolves once a call that was left has ended; undefined = it was not, or has. */
+  #leaving: Promise<void> | undefined;
 
   constructor(stream: ServerStream, context: CallContext, route: StreamRoute) {
     super(stream, context);
@@ -144,6 +147,13 @@ class StreamCall extends GrpcCall {
     }
   }
 
+  /** A thousand may be left at once, whose answers each have much to end. */
+  protected override endLeft(abort: () => void): void {
+    const turn = new StreamTurns().next();
+    if (turn === undefined) abort();
+    else this.#leaving = turn.then(abort);
+  }
+
   /** Messages are sent in the order of the calls, however long the compression of each takes. */
   #write(message: FramedMessage): Promise<void> {
     const { response } = this.#encoding;
@@ -155,7 +165,7 @@ class StreamCall extends GrpcCall {
   }
 
   async #sendCompressed(message: FramedMessage, compression: Compression): Promise<void> {
-    if (this.isOver) return;
+    if (this.isOver) return this.#leaving;
     const memory = this.memory.split(0);
     try {
       await this.#send(await compressMessage(message, compression, memory));
@@ -165,10 +175,13 @@ class StreamCall extends GrpcCall {
   }
 
   async #send(message: FramedMessage): Promise<void> {
-    if (this.isOver) return;
-    if (!this.stream.headersSent) this.startAnswer({}, this.#encoding);
-    this.#record?.wrote(framedBytes(message));
-    await this.#writer.write(message);
+    if (!this.isOver) {
+      if (!this.stream.headersSent) this.startAnswer({}, this.#encoding);
+      this.#record?.wrote(framedBytes(message));
+      await this.#writer.write(message);
+    }
+    // Nothing more is asked for until then.
+    if (this.#leaving !== undefined) await this.#leaving;
   }
 
   #finish(): void {

@@ -49,6 +49,7 @@ export abstract class GrpcCall extends ListMember implements Keeper {
   /** The status that follows the last message; undefined = OK. */
   #failure: GrpcStatus | undefined;
   #hasEnded = false;
+  #isLeft = false;
   #isClosed = false;
   #kept: KeptBytes | undefined;
   /** Ends what is counted of its client. */
@@ -204,9 +205,16 @@ export abstract class GrpcCall extends ListMember implements Keeper {
     this.stream.respond({ ...RESPONSE_HEADERS, ...accepted, ...this.trailers }, true);
   }
 
+  /** Ends what the call has begun, as soon as there is time for it. */
+  protected endLeft(abort: () => void): void {
+    abort();
+  }
+
   /** The client left before the answer. */
   #abort(): void {
-    if (!this.#hasEnded) this.source.abort(abortReason(this.#deadline));
+    if (this.#hasEnded || this.#isLeft) return;
+    this.#isLeft = true;
+    this.endLeft(() => this.source.abort(abortReason(this.#deadline)));
   }
 
   /** Releases the answer's memory, which may have waited in the socket until now. */
