@@ -88,7 +88,10 @@ export class ServingError extends Error {
       return isErrorCode(code) ? reason : new ServingError("unknown", String(own), { cause: reason });
     }
     if (reason instanceof Error && reason.name === "AbortError") {
-      return new ServingError("cancelled", "The request was cancelled.", { cause: reason });
+      const known =
+        cancelled.get(reason) ?? new ServingError("cancelled", "The request was cancelled.", { cause: reason });
+      cancelled.set(reason, known);
+      return known;
     }
     if (reason instanceof Error && reason.name === "TimeoutError") {
       return new ServingError("deadline_exceeded", "The request's deadline passed.", { cause: reason });
@@ -96,6 +99,9 @@ export class ServingError extends Error {
     return new ServingError("internal", message, { cause: reason });
   }
 }
+
+/** By the reason of the abort, which a thousand requests may have together: each of them would have a stack trace. */
+const cancelled = new WeakMap<Error, ServingError>();
 
 /** An error about what the client sent: a value, a name or an option that cannot be used. */
 export function invalidArgument(message: string, cause?: unknown): ServingError {

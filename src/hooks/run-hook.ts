@@ -1,4 +1,5 @@
 import { publicText, reasonText, ServingError } from "../errors.ts";
+import { type CancelSignal, followSignal } from "../platform/async/cancel-source.ts";
 import { settlesWithin } from "../platform/async/promises.ts";
 import type { Values } from "../tensor/plain-value.ts";
 import { isPlainObject } from "../tensor/record.ts";
@@ -59,11 +60,11 @@ interface CallPlace {
 /** A wait for what a hook promised. */
 interface Wait {
   readonly place: string;
-  readonly signal: AbortSignal;
+  readonly signal: CancelSignal;
   /** 0 = no limit. */
   readonly timeoutMs: number;
-  /** The act that the hook has not done in time, for the message. Default `returned`. */
-  readonly missing?: string;
+  /** Number of the part that it waits for; absent = for what the hook returns. */
+  readonly number?: number;
 }
 
 /**
@@ -103,7 +104,8 @@ async function forward(
   }
 }
 
-function tooLate({ place, timeoutMs, missing = "returned" }: Wait): ServingError {
+function tooLate({ place, timeoutMs, number }: Wait): ServingError {
+  const missing = number === undefined ? "returned" : `given part ${number}`;
   return new ServingError(
     "deadline_exceeded",
     `The hook ${place} has not ${missing} within ${timeoutMs} ms (--hook-timeout); does its promise ever settle?`,
@@ -196,6 +198,8 @@ export function runParts(run: PartsRun): Promise<void> {
 export async function eachPart<Part>(run: PartsSource<Part>): Promise<void> {
   const { ctx, take, onLeft, measure } = run;
   const { signal } = ctx;
+  // An event listener for each part would take longer than all else of its wait.
+  const { source, leave: unfollow } = followSignal(signal);
   let parts: Parts | undefined;
   try {
     signal.throwIfAborted();
@@ -203,7 +207,7 @@ export async function eachPart<Part>(run: PartsSource<Part>): Promise<void> {
     parts = opened;
     for (let number = 1; ; number++) {
       signal.throwIfAborted();
-      const value = await measure(() => nextPart(opened, number, run));
+      const value = await measure(() => nextPart(opened, { number, signal: source }, run));
       if (value === END) {
         parts = undefined;
         return;
@@ -214,6 +218,8 @@ export async function eachPart<Part>(run: PartsSource<Part>): Promise<void> {
   } catch (reason) {
     if (parts !== undefined) onLeft(leave(parts, run));
     throw reason;
+  } finally {
+    unfollow();
   }
 }
 
@@ -228,11 +234,21 @@ function begin<Part>({ open, ctx, place }: PartsSource<Part>): Parts {
 
 const END = Symbol("the end of a generator");
 
-/** Its next part; throws its error, and those for any other value. */
-async function nextPart<Part>(parts: Parts, number: number, run: PartsSource<Part>): Promise<Part | typeof END> {
+/** A part that is due. */
+interface DuePart {
+  readonly number: number;
+  /** As the context's. */
+  readonly signal: CancelSignal;
+}
+
+/** The next part; throws the generator's error, and those for any other value. */
+async function nextPart<Part>(
+  parts: Parts,
+  { number, signal }: DuePart,
+  run: PartsSource<Part>,
+): Promise<Part | typeof END> {
   const { place, ctx, timeoutMs, toPart } = run;
-  const missing = `given part ${number}`;
-  const wait = { place, signal: ctx.signal, timeoutMs, missing };
+  const wait = { place, signal, timeoutMs, number };
   let next: IteratorResult<unknown, unknown>;
   let value: unknown;
   try {

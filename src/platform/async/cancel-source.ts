@@ -42,8 +42,11 @@ export class CancelSource {
   }
 
   removeEventListener(_event: "abort", listener: () => void): void {
-    const index = this.#listeners.indexOf(listener);
-    if (index >= 0) this.#listeners.splice(index, 1);
+    // Nearly always the one that was added last, for as long as a step of its request takes.
+    const index = this.#listeners.lastIndexOf(listener);
+    if (index < 0) return;
+    if (index === this.#listeners.length - 1) this.#listeners.pop();
+    else this.#listeners.splice(index, 1);
   }
 
   /** An AbortSignal with the same state, created at the first use. */
@@ -76,7 +79,16 @@ export function unlessAborted<Result>(promise: Promise<Result>, signal: CancelSi
     const abort = () => reject(signal.reason);
     if (signal.aborted) abort();
     signal.addEventListener("abort", abort, { once: true });
-    promise.then(resolve, reject).finally(() => signal.removeEventListener("abort", abort));
+    promise.then(
+      (result) => {
+        signal.removeEventListener("abort", abort);
+        resolve(result);
+      },
+      (reason) => {
+        signal.removeEventListener("abort", abort);
+        reject(reason);
+      },
+    );
   });
 }
 

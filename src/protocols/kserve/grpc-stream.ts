@@ -39,6 +39,9 @@ export function inferStreamMethod(service: InferenceService, options: GrpcProtoc
   return (exchange) => new InferStream(exchange, service, options).run();
 }
 
+/** One for all streams, to avoid a stack trace for each. */
+const STREAM_OVER = new DOMException("The stream ended.", "AbortError");
+
 /** The place of an answer among those of its stream. */
 interface AnswerTurn {
   /** Resolves when every answer before is being written, without those in parts. */
@@ -151,7 +154,7 @@ class InferStream {
     try {
       await Promise.race([this.#answerAll(), this.#failed.promise]);
     } finally {
-      this.#source.abort(new DOMException("The stream ended.", "AbortError"));
+      this.#source.abort(STREAM_OVER);
     }
   }
 
@@ -259,6 +262,7 @@ class InferStream {
       record.failedWith = error.code;
       logFailure({ reason, code: error.code, record, path }, this.#options.log);
       if (metadata[REAL_STATUS] === "true") throw error;
+      if (this.#exchange.signal.aborted) return undefined;
       return streamed.encodeError(error, streamed.id ?? readRequestId(message));
     }
   }
