@@ -9,6 +9,7 @@ import type { MemoryBudget } from "../platform/limits/memory/memory-budget.ts";
 import { returnMemory } from "../platform/limits/memory/memory-pool.ts";
 import type { MemoryShare } from "../platform/limits/memory/memory-share.ts";
 import type { Transfer } from "../platform/limits/overload-manager.ts";
+import { StreamTurns } from "../platform/limits/stream-turns.ts";
 import { SMALL_REQUEST_BYTES } from "../platform/limits/transport-limits.ts";
 import { resetConnection, sentBytesOf, unsentBytesOf } from "../platform/net/node-members.ts";
 import { peerName } from "../platform/net/sockets.ts";
@@ -42,6 +43,7 @@ export class HttpExchange {
   readonly #cancel = new CancelSource();
   readonly #inParts: AnswersInParts | undefined;
   #isClosed = false;
+  #isInParts = false;
   /** True while memory is held for an answer, until the response closes. */
   #isSending = false;
   /** Pieces of the answer whose memory is returned once it has been sent. */
@@ -70,7 +72,10 @@ export class HttpExchange {
         for (const { buffer } of this.#toReturn) returnMemory(buffer);
         return;
       }
-      this.#cancel.abort(CLOSED);
+      // A thousand answers in parts may be left at once, each of which has much to end.
+      const turn = this.#isInParts ? new StreamTurns().next() : undefined;
+      if (turn === undefined) this.#cancel.abort(CLOSED);
+      else void turn.then(() => this.#cancel.abort(CLOSED));
     });
   }
 
@@ -131,6 +136,7 @@ export class HttpExchange {
 
   /** Lets a server that ends tell the client of an answer in parts. */
   answersInParts(): void {
+    this.#isInParts = true;
     const end = (reason: ServingError) => this.giveUp(reason);
     if (!this.#isClosed) this.#inParts?.add(end);
     this.#response.once("close", () => this.#inParts?.delete(end));

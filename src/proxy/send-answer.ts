@@ -3,6 +3,7 @@ import type { Logger } from "../observability/logger.ts";
 import { ID_HEADER } from "../observability/request-id.ts";
 import { TurnUse, turns } from "../platform/limits/event-loop-turns.ts";
 import { returnMemory } from "../platform/limits/memory/memory-pool.ts";
+import { StreamTurns } from "../platform/limits/stream-turns.ts";
 import { isMessageHeader } from "../platform/net/message-headers.ts";
 import type { HttpAnswer, ToldFailure } from "./http-route.ts";
 import { StreamSocket } from "./stream-socket.ts";
@@ -116,6 +117,8 @@ async function writeStream(writer: SliceWriter, { first, rest, isSent, fail }: S
     for (const part of first) await writer.write(part);
     for await (const part of rest) {
       await writer.write(part);
+      // With its answer, all that makes it ends.
+      if (response.destroyed) await new StreamTurns().next();
       if (response.destroyed || !isSent) break;
     }
   } catch (reason) {
