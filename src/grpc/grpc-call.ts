@@ -214,7 +214,8 @@ export abstract class GrpcCall extends ListMember implements Keeper {
   #abort(): void {
     if (this.#hasEnded || this.#isLeft) return;
     this.#isLeft = true;
-    this.endLeft(() => this.source.abort(abortReason(this.#deadline)));
+    const reason = abortReason(this.#deadline);
+    this.endLeft(() => this.source.abort(reason));
   }
 
   /** Releases the answer's memory, which may have waited in the socket until now. */
