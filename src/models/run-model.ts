@@ -3,7 +3,7 @@ import { failedPrecondition, publicText, reasonText, ServingError } from "../err
 import type { Logger } from "../observability/logger.ts";
 import { steadyMs } from "../observability/steady-clock.ts";
 import { notOneAnswer } from "../one-answer.ts";
-import { type CancelSignal, CancelSource, toAbortSignal, unlessAborted } from "../platform/async/cancel-source.ts";
+import { type CancelSignal, followSignal, toAbortSignal, unlessAborted } from "../platform/async/cancel-source.ts";
 import { settlesWithin } from "../platform/async/promises.ts";
 import { NO_LIMITS } from "../platform/limits/call-limits.ts";
 import { StreamTurns } from "../platform/limits/stream-turns.ts";
@@ -96,10 +96,8 @@ type PartsCall = ModelCall & { readonly parts: ModelParts };
 
 /** Settles only once the model's iterator has ended, also if it was left: its run takes a place until then. */
 async function runParts(runnable: RunnableParts, inputs: Tensors, { signal, ...call }: PartsCall): Promise<void> {
-  const own = new CancelSource();
-  const abort = () => own.abort(signal.reason);
   signal.throwIfAborted();
-  signal.addEventListener("abort", abort, { once: true });
+  const { source: own, leave } = followSignal(signal);
   const run = new PartsRun(runnable, inputs, { ...call, signal: own });
   try {
     const turns = new StreamTurns();
@@ -115,7 +113,7 @@ async function runParts(runnable: RunnableParts, inputs: Tensors, { signal, ...c
     await run.leave();
     throw reason;
   } finally {
-    signal.removeEventListener("abort", abort);
+    leave();
   }
 }
 

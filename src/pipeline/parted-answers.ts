@@ -5,8 +5,10 @@ import type { HookSet } from "../hooks/hook-set.ts";
 import type { HookContext, PartsHook } from "../hooks/hooks.ts";
 import { callHook, describeValue, isNamedValues } from "../hooks/run-hook.ts";
 import { notOneAnswer } from "../one-answer.ts";
-import { CancelSource, unlessAborted } from "../platform/async/cancel-source.ts";
+import { type CancelSource, followSignal, unlessAborted } from "../platform/async/cancel-source.ts";
 import { createDeferred } from "../platform/async/promises.ts";
+import type { MemoryShare } from "../platform/limits/memory/memory-share.ts";
+import { threadMemory } from "../platform/limits/memory/thread-memory.ts";
 import { StreamTurns } from "../platform/limits/stream-turns.ts";
 import { copyTensors } from "../tensor/packed-tensor.ts";
 import type { Values } from "../tensor/plain-value.ts";
@@ -76,19 +78,17 @@ export class PartedAnswers {
     answer: (own: InferRequest, begin: () => void) => Promise<InferResponse>,
   ): Promise<InferResponse> {
     const { signal } = request.call;
-    const source = new CancelSource();
-    const abort = () => source.abort(signal.reason);
+    signal.throwIfAborted();
+    const { source, leave } = followSignal(signal);
     const ended = createDeferred<void>();
     const begin = () => {
       if (this.#isClosed) throw this.#closed();
       this.#running.set(source, ended.promise);
     };
-    signal.throwIfAborted();
-    signal.addEventListener("abort", abort, { once: true });
     try {
       return await answer({ ...request, call: { ...request.call, signal: source } }, begin);
     } finally {
-      signal.removeEventListener("abort", abort);
+      leave();
       this.#running.delete(source);
       ended.resolve();
     }

@@ -101,13 +101,11 @@ export async function withOwnSignal<Result>(
   run: (own: CancelSource) => Promise<Result>,
 ): Promise<Result> {
   signal.throwIfAborted();
-  const own = new CancelSource();
-  const abort = () => own.abort(signal.reason);
-  signal.addEventListener("abort", abort, { once: true });
+  const { source, leave } = followSignal(signal);
   try {
-    return await unlessAborted(run(own), own);
+    return await unlessAborted(run(source), source);
   } finally {
-    signal.removeEventListener("abort", abort);
+    leave();
   }
 }
 

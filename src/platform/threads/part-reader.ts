@@ -1,5 +1,5 @@
 import { ServingError } from "../../errors.ts";
-import { type CancelSignal, CancelSource, unlessAborted } from "../async/cancel-source.ts";
+import { type CancelSignal, type CancelSource, followSignal, unlessAborted } from "../async/cancel-source.ts";
 import type { MemoryShare } from "../limits/memory/memory-share.ts";
 import { StreamTurns } from "../limits/stream-turns.ts";
 import { MalformedMessage } from "./host-port.ts";
@@ -32,7 +32,7 @@ interface Received<Part> {
 /** Writes the parts that another thread sends, one after the other, and gives credit for them. */
 export class PartReader<Part> implements PartReceiver {
   /** Aborts with the answer's signal, or with the reason why its parts cannot be written. */
-  readonly source = new CancelSource();
+  readonly source: CancelSource;
   readonly #options: PartReaderOptions<Part>;
   readonly #waiting: Received<Part>[] = [];
   readonly #turns = new StreamTurns();
@@ -44,11 +44,9 @@ export class PartReader<Part> implements PartReceiver {
 
   constructor(options: PartReaderOptions<Part>) {
     this.#options = options;
-    const { signal } = options;
-    const abort = () => this.source.abort(signal.reason);
-    signal.addEventListener("abort", abort, { once: true });
-    this.#stopWatching = () => signal.removeEventListener("abort", abort);
-    if (signal.aborted) abort();
+    const { source, leave } = followSignal(options.signal);
+    this.source = source;
+    this.#stopWatching = leave;
   }
 
   /** Number of parts that came. */

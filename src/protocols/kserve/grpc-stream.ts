@@ -3,7 +3,7 @@ import { frameBytes } from "../../grpc/framed-message.ts";
 import type { GrpcProtocolOptions, StreamExchange, StreamMethod } from "../../grpc/grpc-route.ts";
 import { logFailure } from "../../observability/log-failure.ts";
 import { RequestRecord } from "../../observability/request-record.ts";
-import { CancelSource } from "../../platform/async/cancel-source.ts";
+import { type CancelSource, followSignal } from "../../platform/async/cancel-source.ts";
 import { createDeferred } from "../../platform/async/promises.ts";
 import { decodeInThread, encodeInThread } from "../../platform/codec-host/codec-jobs.ts";
 import type { MemoryShare } from "../../platform/limits/memory/memory-share.ts";
@@ -136,7 +136,7 @@ class InferStream {
   readonly #options: GrpcProtocolOptions;
   readonly #inFlight = new Set<Promise<void>>();
   /** Aborts every request of the stream. */
-  readonly #source = new CancelSource();
+  readonly #source: CancelSource;
   /** Rejects when a request ends the whole stream. */
   readonly #failed = createDeferred<never>();
   /** Resolves when the answer to the last request that has come is being written. */
@@ -147,7 +147,7 @@ class InferStream {
     this.#service = service;
     this.#options = options;
     exchange.record.messages = 0;
-    exchange.signal.addEventListener("abort", () => this.#source.abort(exchange.signal.reason));
+    this.#source = followSignal(exchange.signal).source;
   }
 
   async run(): Promise<void> {

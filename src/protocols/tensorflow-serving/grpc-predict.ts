@@ -7,7 +7,7 @@ import type {
   StreamMethod,
   UnaryMethod,
 } from "../../grpc/grpc-route.ts";
-import { CancelSource } from "../../platform/async/cancel-source.ts";
+import { followSignal } from "../../platform/async/cancel-source.ts";
 import { decodeInThread, encodeInThread } from "../../platform/codec-host/codec-jobs.ts";
 import type { InferenceService, InferResponse, Lease, PartSink } from "../../serving/inference-service.ts";
 import { answeredTensors } from "../answered-tensors.ts";
@@ -40,10 +40,7 @@ export function predictMethod(service: InferenceService, options: GrpcProtocolOp
  */
 export function predictStreamedMethod(service: InferenceService, options: GrpcProtocolOptions): StreamMethod {
   return async (exchange) => {
-    const source = new CancelSource();
-    const abort = () => source.abort(exchange.signal.reason);
-    exchange.signal.addEventListener("abort", abort);
-    if (exchange.signal.aborted) abort();
+    const { source } = followSignal(exchange.signal);
     const messages = exchange.messages[Symbol.asyncIterator]();
     try {
       const first = await messages.next();
