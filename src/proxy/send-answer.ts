@@ -5,6 +5,7 @@ import { TurnUse, turns } from "../platform/limits/event-loop-turns.ts";
 import { returnMemory } from "../platform/limits/memory/memory-pool.ts";
 import { StreamTurns } from "../platform/limits/stream-turns.ts";
 import { isMessageHeader } from "../platform/net/message-headers.ts";
+import { WINDOW } from "../platform/threads/part-window.ts";
 import type { HttpAnswer, ToldFailure } from "./http-route.ts";
 import { StreamSocket } from "./stream-socket.ts";
 
@@ -17,9 +18,6 @@ const TEXT_BYTES = 16 * 1024;
 const WHOLE_BYTES = 1024 * 1024;
 /** Size of the slices of a larger one, in bytes. */
 const SLICE_BYTES = 256 * 1024;
-
-/** Parts of an answer that are made as they are due, of which so many may not have gone to the system. */
-const WINDOW_PARTS = 16;
 
 /** Keeps browsers from taking an answer for something else than it says: it may hold texts of a client's choice. */
 const NO_SNIFFING = ["x-content-type-options", "nosniff"] as const;
@@ -65,7 +63,7 @@ export function sendAnswer(
   response.writeHead(status, head);
   if (stream !== undefined) {
     const { parts, inParts, lastWords } = stream;
-    const writer = new SliceWriter(response, wrote, inParts ? WINDOW_PARTS : undefined);
+    const writer = new SliceWriter(response, wrote, inParts ? WINDOW.parts : undefined);
     return writeStream(writer, {
       first: [body, ...rest],
       rest: parts,

@@ -1,7 +1,7 @@
 import { MalformedMessage } from "./host-port.ts";
 
 /** Parts of one answer, and bytes of them, that may be sent ahead of what the other side has taken. */
-const WINDOW = { parts: 16, bytes: 1024 * 1024 } as const;
+export const WINDOW = { parts: 16, bytes: 1024 * 1024 } as const;
 
 /** The parts of an answer that are on their way, as both sides, and those between them, count them. */
 export class PartsAhead {
