@@ -1,10 +1,10 @@
 import { type ErrorCode, invalidArgument, ServingError } from "../errors.ts";
 import type { HookArgs, OtherModel, OtherModels, PredictOptions, StageHandle } from "../hooks/hooks.ts";
 import { limitsFor } from "../models/images/image-input.ts";
-import type { ModelCall, ModelHandle, ModelParts } from "../models/model-handle.ts";
+import type { ModelCall, ModelHandle } from "../models/model-handle.ts";
 import { isNotOneAnswer } from "../one-answer.ts";
-import { withOwnSignal } from "../platform/async/cancel-source.ts";
-import { createDeferred } from "../platform/async/promises.ts";
+import { followSignal, unlessAborted } from "../platform/async/cancel-source.ts";
+import { handParts } from "../platform/async/hand-parts.ts";
 import { kindOf } from "../platform/text/kind-of.ts";
 import type { DType } from "../tensor/dtype.ts";
 import { toTensors, type Values } from "../tensor/plain-value.ts";
@@ -91,17 +91,16 @@ export class BoundStage implements StageHandle {
       return;
     }
     const { call, streams } = this.#scope;
-    const parts = new AwaitedParts();
-    let leave = () => {};
-    const run = withOwnSignal(call.signal, (signal) => {
-      leave = () => signal.abort(new ServingError("cancelled", `A hook has left the parts of ${this.#place}.`));
-      return this.#predict(inputs, options, { parts, signal });
-    });
+    const { source: signal, leave: unfollow } = followSignal(call.signal);
+    const leave = () => signal.abort(new ServingError("cancelled", `A hook has left the parts of ${this.#place}.`));
     streams?.add(leave);
     try {
-      yield* parts.read(run);
+      yield* handParts<Tensors>(async (write, leaving) => {
+        leaving.addEventListener("abort", leave);
+        await unlessAborted(this.#predict(inputs, options, { parts: { write }, signal }), signal);
+      });
     } finally {
-      leave();
+      unfollow();
       streams?.delete(leave);
     }
   }
@@ -135,36 +134,6 @@ export class BoundStage implements StageHandle {
 function callsForStream(reason: ServingError, place: string): ServingError {
   const message = `A hook called predict of ${place}, which answers in parts and did not give exactly one: call stream.`;
   return new ServingError("internal", message, { cause: reason });
-}
-
-/** Hands the parts of a model's answer to a reader, which asks for them. */
-class AwaitedParts implements ModelParts {
-  #next = createDeferred<Tensors | undefined>();
-  #taken: () => void = () => {};
-  #isOver = false;
-
-  write(part: Tensors): Promise<void> {
-    this.#next.resolve(part);
-    return new Promise((taken) => {
-      this.#taken = taken;
-    });
-  }
-
-  /** Each part, which counts as taken once the next one is asked for; throws what the run throws. */
-  async *read(run: Promise<unknown>): AsyncGenerator<Tensors, void, undefined> {
-    const over = () => {
-      this.#isOver = true;
-      this.#next.resolve(undefined);
-    };
-    run.then(over, over);
-    for (let part = await this.#next.promise; part !== undefined; part = await this.#next.promise) {
-      yield part;
-      if (this.#isOver) break;
-      this.#next = createDeferred();
-      this.#taken();
-    }
-    await run;
-  }
 }
 
 /** JavaScript callers may pass any value. */
