@@ -182,23 +182,35 @@ export class BoundModels implements OtherModels {
       throw invalidArgument(`models.get got ${kindOf(name)}; expected the name of a model of this server.`);
     }
     const find = this.#find;
-    const scope = this.#scope;
+    const at = (model: ModelHandle) => new BoundStage(model, this.#scope, `the model ${name}`);
+    // The model as it is now, if a refusal shows that it is not the one that was known; else throws the reason.
+    const findAgain = async (model: ModelHandle, reason: unknown) => {
+      const isRefused = reason instanceof ServingError && reason.cause instanceof ServingError;
+      const now = isRefused ? await find(name, model).catch(() => model) : model;
+      if (now === model) throw reason;
+      return now;
+    };
     return {
       predict: async (inputs, options) => {
-        const call = (model: ModelHandle) => new BoundStage(model, scope, `the model ${name}`).predict(inputs, options);
         const model = await find(name);
         try {
-          return await call(model);
+          return await at(model).predict(inputs, options);
         } catch (reason) {
-          const isRefused = reason instanceof ServingError && reason.cause instanceof ServingError;
-          const now = isRefused ? await find(name, model).catch(() => model) : model;
-          if (now === model) throw reason;
-          return call(now);
+          return at(await findAgain(model, reason)).predict(inputs, options);
         }
       },
       stream: async function* (inputs, options) {
         const model = await find(name);
-        yield* new BoundStage(model, scope, `the model ${name}`).stream(inputs, options);
+        let isBegun = false;
+        try {
+          for await (const part of at(model).stream(inputs, options)) {
+            isBegun = true;
+            yield part;
+          }
+        } catch (reason) {
+          if (isBegun) throw reason;
+          yield* at(await findAgain(model, reason)).stream(inputs, options);
+        }
       },
     };
   }

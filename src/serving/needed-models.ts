@@ -57,11 +57,16 @@ export class NeededModels {
     return missing && namingError("unavailable", missing.textFor);
   }
 
-  /** A loaded servable of a needed model whose signatures differ from those that this one was loaded with. */
+  /**
+   * A loaded servable of a needed model whose signatures differ from those that this one was loaded with, or that
+   * answers in parts where it did not, or the other way round.
+   */
   changedSince({ needed }: Servable): Servable | undefined {
-    for (const { path: name, signatures } of needed) {
+    for (const { path: name, signatures, decoupled } of needed) {
       const now = this.#catalog.get(name)?.current?.servable;
-      if (now !== undefined && !staysCompatible(signatures, now.description.signatures)) return now;
+      if (now === undefined) continue;
+      const { description } = now;
+      if (description.decoupled !== decoupled || !staysCompatible(signatures, description.signatures)) return now;
     }
     return undefined;
   }

@@ -24,6 +24,11 @@ type Acquiring = Pick<InferenceService, "acquire">;
 export interface ServedRef {
   readonly model: string;
   readonly version?: number | undefined;
+  /**
+   * True for a stage of a pipeline, which is loaded again if the version that answers by then does so in another way
+   * than the one of now. Default false: each call may be answered in parts.
+   */
+  readonly isStage?: boolean;
 }
 
 /**
@@ -32,7 +37,7 @@ export interface ServedRef {
  */
 export async function hostServed(
   service: Acquiring | undefined,
-  { model: name, version: number }: ServedRef,
+  { model: name, version: number, isStage = false }: ServedRef,
 ): Promise<ModelHost> {
   const version = number === undefined ? undefined : BigInt(number);
   if (service === undefined)
@@ -46,7 +51,7 @@ export async function hostServed(
     signatures,
     defaultSignature: defaultSignatureName(signatures),
     echoes: false,
-    ...(decoupled === true && { decoupled }),
+    ...((decoupled === true || !isStage) && { decoupled: true }),
     loadMs: 0,
     hookArgs: {},
     // A request transfers its tensors, which a hook of this thread may have kept.
@@ -78,7 +83,7 @@ export async function hostStage(service: Acquiring | undefined, stage: ServedRef
       throw notAvailable(stage.model, reason);
     }
   };
-  return hostServed(service && { acquire }, stage);
+  return hostServed(service && { acquire }, { ...stage, isStage: true });
 }
 
 function notAvailable(name: string, reason: unknown): unknown {
@@ -119,7 +124,7 @@ async function predict(
   };
   const answer = await timed(() => inferOnce(service, request), { timeline, id, name: model });
   const tensors = tensorsOf(answer);
-  // The version that answers now may not be the one that was known to answer in parts.
+  // The version that answers now may not be one that answers in parts.
   if (parts === undefined || answer.parts !== undefined) return tensors;
   await parts.write(tensors);
   return {};

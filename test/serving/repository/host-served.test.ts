@@ -26,6 +26,22 @@ const calling = (name: string, inputs = "inputs") => ({
   hooks: hookFile(`export const process = (inputs, ctx) => ctx.models.get("${name}").predict(${inputs});`),
 });
 
+/** Reads another model's parts, and answers with the last of them and their count. */
+const reading = (name: string, inputs = "inputs") => ({
+  stages: [{ driver: "null" }],
+  hooks: hookFile(`
+    export async function process(inputs, ctx) {
+      let [count, last] = [0, {}];
+      for await (last of ctx.models.get("${name}").stream(${inputs})) count++;
+      return { ...last, count: Int32Array.of(count) };
+    }`),
+});
+const once = () => ({ stages: [{ driver: "null" }], hooks: hookFile("export const process = ({ x }) => ({ x });") });
+const twice = () => ({
+  stages: [{ driver: "null" }],
+  hooks: hookFile("export function* process({ x }) { yield { x }; yield { x: [8] }; }"),
+});
+
 /** A service of models whose hooks know it; `workers` 0 = hooks run in this thread. */
 async function serve(models: Readonly<Record<string, Partial<ServableSource>>>, workers: number) {
   const manager = await manage([]);
@@ -33,11 +49,15 @@ async function serve(models: Readonly<Record<string, Partial<ServableSource>>>, 
   const { limits } = sliceSettings({ maxQueueBytes: 2 ** 24 });
   const service = new LocalService(manager, { limits, log: createSilentLogger() });
   const options = { ...loadOptions(), workers, own: service };
+  let now: Readonly<Record<string, string>> = {};
+  let changes = 0;
   const change = async (changed: typeof models) => {
+    now = { ...now, ...Object.fromEntries(Object.keys(changed).map((name) => [name, `changed ${++changes}`])) };
     const aspired = Object.entries({ ...models, ...changed }).map(([name, given]) => {
       const source = { name, version: 1n, stages: [], options: {}, ...given };
       const load = async () => (await loadServable(source, options)).servable;
-      return { name, versions: [{ version: 1n, fingerprint: name in changed ? "changed" : "", load }] };
+      const needs = source.stages.flatMap((stage) => ("model" in stage ? [String(stage.model)] : []));
+      return { name, versions: [{ version: 1n, fingerprint: now[name] ?? "", needs, load }] };
     });
     manager.aspire(aspired);
     await manager.settled();
@@ -95,13 +115,23 @@ describe.each([
         export const inputs = [{ name: "x", dtype: "${dtype}", shape: [-1] }];
         export const preprocess = (values) => values;`),
     });
+    const given = "{ x: [4] }";
     const { predict, change } = await serve(
-      { typed: typed("float32"), caller: calling("typed", "{ x: [4] }") },
+      { typed: typed("float32"), caller: calling("typed", given), reader: reading("typed", given) },
       workers,
     );
-    expect(await predict("caller")).toEqual({ x: [4] });
+    expect([await predict("caller"), await predict("reader")]).toEqual([{ x: [4] }, { x: [4], count: [1] }]);
     await change({ typed: typed("int64") });
-    expect(await predict("caller")).toEqual({ x: [4n] });
+    expect([await predict("caller"), await predict("reader")]).toEqual([{ x: [4n] }, { x: [4n], count: [1] }]);
+  });
+
+  test("with one answer or parts, as they give by then", async () => {
+    const { predict, change } = await serve({ m: once(), reader: reading("m") }, workers);
+    expect(await predict("reader")).toEqual({ x: [2], count: [1] });
+    await change({ m: twice() });
+    expect(await predict("reader")).toEqual({ x: [8], count: [2] });
+    await change({ m: once() });
+    expect(await predict("reader")).toEqual({ x: [2], count: [1] });
   });
 
   test("an unknown name is an error, and is found once the model exists", async () => {
@@ -121,6 +151,20 @@ describe.each([
     const { predict } = await serve({ caller: { stages: [{ driver: "null" }], hooks } }, workers);
     await expect(predict("caller")).rejects.toThrow("models.get got a number");
   });
+});
+
+test("a pipeline is loaded again when a model that is its stage answers in parts, and did not, or no more", async () => {
+  const { service, change } = await serve({ m: once(), chain: { stages: [{ model: "m" }] } }, 0);
+  const isDecoupled = () => {
+    const lease = service.acquire({ model: "chain" });
+    lease.release();
+    return lease.description.decoupled === true;
+  };
+  expect(isDecoupled()).toBe(false);
+  await change({ m: twice() });
+  await expect.poll(isDecoupled).toBe(true);
+  await change({ m: once() });
+  await expect.poll(isDecoupled).toBe(false);
 });
 
 test("a stage that is not served tells clients of no other model", async () => {
