@@ -29,9 +29,11 @@ export interface CallScope {
 /** The streams of models that the hooks of a request have opened: some may not have read them to their ends. */
 export class OpenStreams {
   #open: Set<() => void> | undefined;
+  #isOver = false;
 
-  /** Adds what ends a stream. */
+  /** Adds what ends a stream; ends one at once that comes after {@link leave}: its hook has outlived the request. */
   add(leave: () => void): void {
+    if (this.#isOver) return leave();
     this.#open ??= new Set();
     this.#open.add(leave);
   }
@@ -40,8 +42,9 @@ export class OpenStreams {
     this.#open?.delete(leave);
   }
 
-  /** Ends all of them. */
+  /** Ends all of them; the request is over. */
   leave(): void {
+    this.#isOver = true;
     for (const leave of this.#open ?? []) leave();
   }
 }

@@ -55,10 +55,14 @@ export async function runRaw(
     const { inputs, call } = own;
     const request = { facts, headers: call.metadata, body: bodyOf(inputs) };
     let unbegun: unknown;
-    const ask = async () => {
-      unbegun = await callHook(() => entry.call(request, ctx), entry.place, { ctx, timeoutMs });
-      return entry.seal(unbegun);
+    let isOver = false;
+    const callEntry = async () => {
+      unbegun = await entry.call(request, ctx);
+      // The request does not wait for a hook that takes too long.
+      if (isOver) leaveUnbegun(unbegun);
+      return unbegun;
     };
+    const ask = async () => entry.seal(await callHook(callEntry, entry.place, { ctx, timeoutMs }));
     return timeParts({ kind: "process", stage: 0, call, clock }, async (measure) => {
       const made = await measure(ask);
       if (!("open" in made)) return toRawAnswer(own, ctx, { served, ...made });
@@ -70,6 +74,7 @@ export async function runRaw(
       };
       return new RawBody(own, ctx, { served, place: entry.place, ...made, open: beginBody }).send(run);
     }).finally(() => {
+      isOver = true;
       leaveUnbegun(unbegun);
       streams.leave();
       hooks?.release?.(ctx);

@@ -200,6 +200,29 @@ describe.each([
     await servable.close();
   });
 
+  test("cannot read on once their request has ended", async () => {
+    const servable = await load(`
+      const former = [];
+      export async function process({ x, act }, ctx) {
+        const { streams } = ctx.drivers[0].args;
+        if (former.length === 0) {
+          former.push(ctx);
+          return { open: Int32Array.of(await streams.open()) };
+        }
+        const parts = former[0].drivers[0].stream({ x, act })[Symbol.asyncIterator]();
+        const { message } = await parts.next().then(() => ({ message: "a part" }), (reason) => reason);
+        while ((await streams.open()) > 0) await new Promise((resolve) => setTimeout(resolve, 5));
+        return { message };
+      }`);
+    const ask = async () => {
+      const { outputs } = await run(servable, { kind: "tensors", tensors: repeated([], "endless") });
+      return plain((outputs as { tensors: Tensors }).tensors);
+    };
+    expect(await ask()).toEqual({ open: [0] });
+    expect(JSON.stringify(await ask())).toContain("A hook has left the parts of the model");
+    await servable.close();
+  });
+
   test("get its failure, and the parts of a model that answers once as one", async () => {
     const servable = await load(
       `

@@ -7,7 +7,7 @@ import { createDeferred } from "../../src/platform/async/promises.ts";
 import { loadPipeline } from "../helpers/run-pipeline.ts";
 
 /** Runs a route of hooks in this thread; its parts are texts. */
-async function open(answer: RawRoute["answer"]) {
+async function open(answer: RawRoute["answer"], signal = new AbortController().signal) {
   const { servable } = await loadPipeline({ hooks: { rawRequest: { path: "/a", answer } } });
   const texts: string[] = [];
   const parts = {
@@ -19,7 +19,7 @@ async function open(answer: RawRoute["answer"]) {
     signature: { name: "", spec: undefined },
     inputs: rawPayload(new Uint8Array(0)),
     raw: { entry: "POST /a", facts: { method: "POST", path: "/a", query: "" } },
-    call: { id: "1", metadata: {}, signal: new AbortController().signal },
+    call: { id: "1", metadata: {}, signal },
   };
   return { servable, texts, run: () => servable.run({ ...request, parts }), runOnce: () => servable.run(request) };
 }
@@ -50,6 +50,22 @@ describe("a body in parts", () => {
       await expect(isInParts ? run() : runOnce()).rejects.toThrow();
     }
     expect([stream.destroyed, isLeft]).toEqual([true, true]);
+  });
+
+  it("that comes after its request has ended is ended", async () => {
+    const [go, abort] = [createDeferred<void>(), new AbortController()];
+    const stream = Readable.from(["a"]);
+    const late = async () => {
+      await go.promise;
+      return stream;
+    };
+    const { run } = await open(late, abort.signal);
+    const ended = run();
+    abort.abort();
+    await expect(ended).rejects.toMatchObject({ code: "cancelled" });
+    expect(stream.destroyed).toBe(false);
+    go.resolve();
+    await expect.poll(() => stream.destroyed).toBe(true);
   });
 
   it("that says to be events begins with a comment if its first one takes long", async () => {
