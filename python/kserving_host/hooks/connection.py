@@ -1,5 +1,6 @@
 """Both directions of the server's connection: what it asks of the hooks, and what hooks ask of it."""
 
+import collections
 import os
 import queue
 import threading
@@ -22,6 +23,7 @@ class Connection:
         self._frames = frames
         self._lock = threading.Lock()
         self._free = list(own_slots)
+        self._told = collections.deque()
         self._waiting = {}
         self._last = 0
         self._pid = os.getpid()
@@ -50,19 +52,39 @@ class Connection:
             os._exit(0)
         with self._lock:
             self._frames.write(question, header, tensors)
+        self._send_told()
+
+    def tell(self, header):
+        """Asks the server what nothing waits for. The garbage collector may do so in any thread, also in one that writes, or that reads the answers."""
+        if os.getpid() == self._pid:
+            self._told.append(header)
+            self._send_told()
+
+    def _send_told(self):
+        """Whoever writes meanwhile sends it behind that."""
+        while self._told and self._lock.acquire(blocking=False):
+            try:
+                while self._told:
+                    self._frames.write(self._new_call(-1), {**self._told.popleft(), "slot": -1}, {})
+            finally:
+                self._lock.release()
+
+    def _new_call(self, slot):
+        self._last = (self._last + 1) % OWN_BIT
+        return OwnCall(OWN_BIT | self._last, slot)
 
     def ask(self, header, tensors):
         """Asks the server, and waits: its answer's result and tensors. Raises HostError where it refuses."""
         waiter = queue.SimpleQueue()
         with self._lock:
-            self._last = (self._last + 1) % OWN_BIT
-            call = OwnCall(OWN_BIT | self._last, self._free.pop() if self._free else -1)
+            call = self._new_call(self._free.pop() if self._free else -1)
             self._waiting[call.id] = waiter
             try:
                 self._frames.write(call, {**header, "slot": call.slot}, tensors)
             except BaseException:
                 self._forget(call)
                 raise
+        self._send_told()
         answer = waiter.get()
         with self._lock:
             self._forget(call)

@@ -6,7 +6,7 @@ import time
 
 from ..errors import one_line
 from .failures import Aborted
-from .models import each_part, with_values
+from .models import ModelParts, with_values
 
 # grpc.StatusCode by number, for codes given as an enum, a number or a name.
 CODES = (
@@ -207,7 +207,7 @@ class Other:
     def stream(self, inputs, **options):
         """The parts of its answer, arrays by name each; one, of a model that answers once."""
         header = {**self._header, "options": options, "parts": True}
-        return each_part(self._request.ask, *with_values(header, inputs, {}))
+        return ModelParts(self._request.ask, *with_values(header, inputs, {}))
 
 
 def _code_name(code):

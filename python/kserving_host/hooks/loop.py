@@ -56,7 +56,10 @@ class Loop:
             self._connection.questions.put(question)
 
     def ask(self, header, tensors):
-        """What hooks ask of the server. A hook that waits lets others run; a thread of its own does not keep the hook's place."""
+        """What hooks ask of the server. A hook that waits lets others run; a thread of its own does not keep the hook's place. To leave the parts of a model has no answer."""
+        if header["call"] == "leave":
+            self._connection.tell({**header, "waits": False})
+            return None, {}
         waits = threading.get_ident() in self._runners
         if waits:
             self._make_room()

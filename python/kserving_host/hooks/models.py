@@ -58,7 +58,7 @@ class Driver:
     def stream(self, inputs, signature=None, outputs=None):
         """The parts of its answer, arrays by name each; one, of a model that answers once."""
         header = {"call": "stream", "model": self._model, "signature": signature, "outputs": outputs}
-        return each_part(self._send, *with_values(header, inputs, self.specs))
+        return ModelParts(self._send, *with_values(header, inputs, self.specs))
 
     def _send(self, header, tensors):
         number = current.request_number() if self._number is None else self._number
@@ -88,17 +88,40 @@ def with_values(header, inputs, specs):
     return (header if result is None else {**header, "values": result}), tensors
 
 
-def each_part(send, header, tensors):
-    """Asks the server for a model's parts, one after the other; leaves them where it is left."""
-    number, _ = send(header, tensors)
-    try:
-        while True:
-            is_over, part = send({"call": "part", "stream": number}, {})
-            if is_over:
-                return
-            yield part
-    finally:
-        send({"call": "leave", "stream": number}, {})
+class ModelParts:
+    """The parts of a model's answer, which it is asked for one after the other. One that is left tells the server so, whatever lets go of it, and does not wait for that."""
+
+    _number = None
+
+    def __init__(self, send, header, tensors):
+        self._send = send
+        self._question = header, tensors
+
+    def __iter__(self):
+        return self
+
+    def __next__(self):
+        if self._question is not None:
+            question, self._question = self._question, None
+            self._number, _ = self._send(*question)
+        if self._number is None:
+            raise StopIteration
+        try:
+            is_over, part = self._send({"call": "part", "stream": self._number}, {})
+        except BaseException:
+            self.close()
+            raise
+        if is_over:
+            self._number = None
+            raise StopIteration
+        return part
+
+    def close(self):
+        number, self._number, self._question = self._number, None, None
+        if number is not None:
+            self._send({"call": "leave", "stream": number}, {})
+
+    __del__ = close
 
 
 def _shapes(specs):

@@ -1,12 +1,12 @@
 """Values between hooks and the server: arrays travel as tensors, what is plain as JSON, and the server gives it a dtype."""
 
-import inspect
 import math
 
 import numpy as np
 
 from .. import arrays
 from ..errors import MOST_SAFE, HostError
+from ..parts import is_parts
 
 
 def to_numpy(array):
@@ -23,7 +23,7 @@ def pack_values(returned, specs, json=False, came="it returned"):
     """
     if returned is None:
         raise _wrong(came, "None (is a return missing?)" if came == "it returned" else "None")
-    if inspect.isgenerator(returned) or inspect.isasyncgen(returned):
+    if is_parts(returned):
         raise _wrong(came, "a generator (that a hook answers in parts is known if its own function has the yield)")
     if not hasattr(returned, "items"):
         raise _wrong(came, f"a {type(returned).__name__}")

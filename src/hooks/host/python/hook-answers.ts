@@ -85,7 +85,9 @@ export class HookAnswers {
   /** The next part; the result says if there is none. */
   async #part(number: number): Promise<PythonCallAnswer> {
     const next = await this.#streams.get(number)?.next();
-    return next === undefined || next.done === true ? { result: true } : { result: false, tensors: next.value };
+    if (next?.done === false) return { result: false, tensors: next.value };
+    this.#streams.delete(number);
+    return { result: true };
   }
 
   async #leave(number: number): Promise<PythonCallAnswer> {
