@@ -92,10 +92,13 @@ export function hostModel(model: Model | PartsModel, facts: HostFacts): ModelHan
   };
 }
 
-/** Rejects with a failed run's error at once: its generator, which keeps the place in the queue, may never end. */
+/**
+ * Rejects with a failed run's error at once: its generator, which keeps the place in the queue, may never end. The time
+ * of who takes its parts is not that of the run.
+ */
 function pushParts(queue: RunQueue, inputs: Tensors, call: ModelCall): Promise<Tensors> {
   return new Promise((resolve, onFailed) => {
-    queue.push(inputs, { ...call, onFailed }).then(resolve, onFailed);
+    queue.push(inputs, { ...call, onFailed, taking: { ms: 0 } }).then(resolve, onFailed);
   });
 }
 
@@ -191,7 +194,7 @@ export function oneAtATime(predict: (inputs: Tensors, call: ModelCall) => Promis
     run: ([run], onRan) => {
       const { inputs, call } = run!;
       const started = performance.now();
-      const ran = () => onRan({ requests: 1, rows: 1, ms: performance.now() - started });
+      const ran = () => onRan({ requests: 1, rows: 1, ms: performance.now() - started - (call.taking?.ms ?? 0) });
       return predict(inputs, call).then(
         (outputs) => {
           ran();

@@ -52,6 +52,8 @@ export interface ModelCall {
   readonly transfer?: boolean | undefined;
   /** Takes the parts of the answer of a model that is {@link ModelFacts.decoupled}; absent = one answer is wanted. */
   readonly parts?: ModelParts | undefined;
+  /** Grows by the time that the taker of parts takes, in milliseconds; absent = it is not measured. */
+  readonly taking?: { ms: number } | undefined;
   /** Told the error of a run in parts before its generator has ended; absent = none is wanted until then. */
   readonly onFailed?: ((error: unknown) => void) | undefined;
   /** Counts parts that are not taken yet; absent = they are not counted. */

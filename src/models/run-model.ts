@@ -182,12 +182,14 @@ class PartsRun {
 
   /** Other models of the thread have their turns while the reader takes its time. */
   async #write(part: Tensors): Promise<void> {
-    const { parts, signal } = this.#call;
+    const { parts, signal, taking } = this.#call;
     const { turns } = this.#runnable;
+    const since = performance.now();
     turns?.end();
     try {
       await unlessAborted(parts.write(part), signal);
     } finally {
+      if (taking !== undefined) taking.ms += performance.now() - since;
       await turns?.begin();
     }
   }

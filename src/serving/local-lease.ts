@@ -176,6 +176,7 @@ class PartWatch implements PartSink {
   #timer: NodeJS.Timeout | undefined;
   /** Number of parts that were sent. */
   #place = 0;
+  #takenMs = 0;
   /** Time at which the last of them was, on the clock of performance.now(). */
   #since = performance.now();
   #state: "new" | "open" | "sending" | "over" = "new";
@@ -217,6 +218,7 @@ class PartWatch implements PartSink {
     this.#state = "open";
     this.#since = performance.now();
     requests?.parts.sent(this.#place, waitMs, this.#since - came);
+    this.#takenMs += this.#since - came;
     this.#place++;
     this.#limitNext();
   }
@@ -225,7 +227,9 @@ class PartWatch implements PartSink {
   end(by: StreamEnd): void {
     clearTimeout(this.#timer);
     this.#leave();
-    if (this.#state !== "new") this.#options.requests?.parts.end(this.#place, by, performance.now() - this.#since);
+    const [place, takenMs] = [this.#place, this.#takenMs];
+    const waitMs = performance.now() - this.#since;
+    if (this.#state !== "new") this.#options.requests?.parts.end({ place, takenMs }, by, waitMs);
     this.#state = "over";
   }
 

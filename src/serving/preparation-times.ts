@@ -1,6 +1,9 @@
 import type { ServableStatistics } from "./servable-statistics.ts";
 
-/** Total time that successful requests neither waited for a model nor ran in one, in milliseconds. */
+/**
+ * Total time that successful requests neither waited for a model, nor ran in one, nor for a client to take parts, in
+ * milliseconds.
+ */
 export interface PreparationTimes {
   /** Hooks before the models, image decoding, checks, and the transfer between threads. */
   readonly inputMs: number;
@@ -17,7 +20,8 @@ export function preparationTimes({
   runs,
   hooks,
 }: Pick<ServableStatistics, "requests" | "runs" | "hooks">): PreparationTimes {
-  const restMs = Math.max(0, requests.succeeded.ms - runs.queueMs - runs.runMs);
+  const takenMs = requests.parts?.takenMs ?? 0;
+  const restMs = Math.max(0, requests.succeeded.ms - takenMs - runs.queueMs - runs.runMs);
   const after = hooks.filter(({ hook }) => hook === "postprocess");
   const outputMs = Math.min(restMs, 1000 * after.reduce((sum, { times }) => sum + times.sum, 0));
   return { inputMs: restMs - outputMs, outputMs };

@@ -45,6 +45,8 @@ interface PartStatistics {
   /** Answers under way. */
   readonly open: number;
   readonly ended: Readonly<Record<StreamEnd, number>>;
+  /** Time in which clients took parts of answers that the server ended, in milliseconds. */
+  readonly takenMs: number;
   /** Seconds from the admission of a request until its first part. */
   readonly firstTimes: HistogramData;
   /** Seconds from the moment that a client could take another part until that came. */
@@ -87,6 +89,7 @@ class PartCounter {
   readonly #places: PlaceCounts[] = [];
   #parts = 0;
   #open = 0;
+  #takenMs = 0;
 
   /** Counts an answer that begins. */
   begin(): void {
@@ -109,9 +112,10 @@ class PartCounter {
     count(counts.succeeded, waitMs + sendMs);
   }
 
-  /** Counts an end, by the number of parts that were sent, and the time since. */
-  end(place: number, by: StreamEnd, waitMs: number): void {
+  /** Counts an end, by the number of parts that were sent, how long that took altogether, and the time since. */
+  end({ place, takenMs }: { readonly place: number; readonly takenMs: number }, by: StreamEnd, waitMs: number): void {
     this.#open--;
+    if (by === "server") this.#takenMs += takenMs;
     this.#ended[by]++;
     const counts = this.#at(place);
     if (counts === undefined) return;
@@ -125,6 +129,7 @@ class PartCounter {
       parts: this.#parts,
       open: this.#open,
       ended: { ...this.#ended },
+      takenMs: this.#takenMs,
       firstTimes: this.#first,
       betweenTimes: this.#between,
       places: this.#places,

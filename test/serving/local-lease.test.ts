@@ -1,12 +1,19 @@
 import { describe, expect, test } from "vitest";
+import { ServingError } from "../../src/errors.ts";
 import { createSilentLogger } from "../../src/observability/logger.ts";
 import { MemoryBudget } from "../../src/platform/limits/memory/memory-budget.ts";
 import { sliceSettings } from "../../src/platform/limits/settings/server-settings.ts";
-import type { Lease } from "../../src/serving/inference-service.ts";
+import type { InferRequest, InferResponse, Lease, PartSink } from "../../src/serving/inference-service.ts";
+import { LocalLease } from "../../src/serving/local-lease.ts";
 import { LocalService } from "../../src/serving/local-service.ts";
+import { ModelPlaces } from "../../src/serving/model-places.ts";
+import { preparationTimes } from "../../src/serving/preparation-times.ts";
+import type { ServableSource } from "../../src/serving/repository/load-servable.ts";
 import { requireSignature } from "../../src/serving/require-signature.ts";
+import type { ServableStatistics } from "../../src/serving/servable-statistics.ts";
 import { toTensors } from "../../src/tensor/plain-value.ts";
-import { plain } from "../helpers/run-pipeline.ts";
+import { repeatDriver, repeated } from "../helpers/repeat-driver.ts";
+import { loadPipeline, plain } from "../helpers/run-pipeline.ts";
 import { managePipeline } from "./manage.ts";
 
 const UNLIMITED = { limits: sliceSettings({ maxQueueBytes: 1e6 }).limits, log: createSilentLogger() };
@@ -35,6 +42,61 @@ async function ask(lease: Lease): Promise<Record<string, unknown>> {
   const { outputs } = await lease.infer({ signature, inputs: { kind: "tensors", tensors: toTensors({ x: 1 }) }, call });
   return outputs.kind === "tensors" ? plain(outputs.tensors) : {};
 }
+
+describe.each<[string, () => Partial<ServableSource>]>([
+  [
+    "a generator among the hooks",
+    () => ({
+      hooks: {
+        async *process() {
+          for (let y = 0; y < 3; y++) yield { y };
+        },
+      },
+    }),
+  ],
+  ["a model", () => ({ stages: [{ driver: repeatDriver("inline") }] })],
+])("an answer in parts of %s", (_, source) => {
+  test("spends the time that its client takes neither in the model nor on its preparation", async () => {
+    const service = new LocalService(await managePipeline(source()), UNLIMITED);
+    const lease = service.acquire({ model: "" });
+    let takenMs = 0;
+    const write = async () => {
+      const since = performance.now();
+      await new Promise((resolve) => setTimeout(resolve, 30));
+      takenMs += performance.now() - since;
+    };
+    const signature = requireSignature("", lease.description);
+    const call = { id: "1", metadata: {}, signal: new AbortController().signal };
+    const inputs = { kind: "tensors", tensors: repeated([1, 2, 3]) } as const;
+    expect(await lease.infer({ signature, inputs, call, parts: { write } })).toMatchObject({ parts: 3 });
+    lease.release();
+    const [statistics] = (await service.statistics()) as [ServableStatistics];
+    const { inputMs, outputMs } = preparationTimes(statistics);
+    const ownMs = inputMs + outputMs + statistics.runs.runMs;
+    expect(ownMs).toBeLessThanOrEqual(statistics.requests.succeeded.ms - takenMs);
+  });
+});
+
+test("an answer in parts takes none after its end", async () => {
+  const service = new LocalService(await managePipeline({}), UNLIMITED);
+  const { servable } = await loadPipeline({ stages: [{ driver: repeatDriver("inline") }] });
+  let sink: PartSink | undefined;
+  const run = async (request: InferRequest): Promise<never> => {
+    sink = request.parts;
+    throw new ServingError("internal", "broken");
+  };
+  const lease = new LocalLease({ servable: { ...servable, run }, places: new ModelPlaces("default") }, service);
+  const written: InferResponse[] = [];
+  const parts = { write: async (part: InferResponse) => void written.push(part) };
+  const inputs = { kind: "tensors", tensors: repeated([1]) } as const;
+  const call = { id: "1", metadata: {}, signal: new AbortController().signal };
+  const signature = requireSignature("", lease.description);
+  await expect(lease.infer({ signature, inputs, call, parts })).rejects.toThrow("broken");
+  const part = { model: "default", version: 1n, signature: "", outputs: inputs, metadata: {} };
+  await expect(sink?.write(part)).rejects.toMatchObject({ code: "cancelled" });
+  expect(written).toEqual([]);
+  await servable.close();
+});
 
 describe("a lease", () => {
   test("runs what it was acquired for, though the model was loaded again meanwhile", async () => {

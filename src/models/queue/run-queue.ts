@@ -159,7 +159,7 @@ export class RunQueue {
       this.#turns?.end();
       if (call.limits?.warmUp === undefined) {
         this.#counter.addRequest(0);
-        this.#counter.addRun({ requests: 1, rows: 1, ms: ended - since });
+        this.#counter.addRun({ requests: 1, rows: 1, ms: ended - since - (call.taking?.ms ?? 0) });
       }
       void this.#goOn(ended);
     }
