@@ -148,19 +148,24 @@ export class PartedAnswers {
   ): Promise<InferResponse> {
     const { request, ctx } = parted;
     const parts: Values[] = [];
-    await this.#each(inputs, parted, async (step) => {
-      if (parts.length === MAX_COLLECTED) throw tooMany();
-      const sealed = sealOutputs(step, { inputs: request.inputs }, true);
-      request.call.memory?.grow(payloadBytes(sealed));
-      parts.push(sealed.kind === "json" ? openPayload(sealed) : copyTensors(sealed.tensors));
-    });
-    const options = { ctx, timeoutMs: this.#parts.hookTimeoutMs };
-    const values = await callHook(() => collect(parts, ctx), "collect", options);
-    if (!isNamedValues(values)) {
-      const came = describeValue(values);
-      throw new ServingError("internal", `The hook collect returned ${came}; expected an object of values by name.`);
+    const memory = new JoinedMemory(request.call.memory);
+    try {
+      await this.#each(inputs, parted, async (step) => {
+        if (parts.length === MAX_COLLECTED) throw tooMany();
+        const sealed = sealOutputs(step, { inputs: request.inputs }, true);
+        memory.grow(payloadBytes(sealed));
+        parts.push(sealed.kind === "json" ? openPayload(sealed) : copyTensors(sealed.tensors));
+      });
+      const options = { ctx, timeoutMs: this.#parts.hookTimeoutMs };
+      const values = await callHook(() => collect(parts, ctx), "collect", options);
+      if (!isNamedValues(values)) {
+        const came = describeValue(values);
+        throw new ServingError("internal", `The hook collect returned ${came}; expected an object of values by name.`);
+      }
+      return await this.#seal({ values, giver: "The hook collect" }, parted, true);
+    } finally {
+      memory.release();
     }
-    return this.#seal({ values, giver: "The hook collect" }, parted, true);
   }
 
   #each(inputs: Values, parted: PartedRequest, take: TakeStep): Promise<void> {
@@ -194,6 +199,38 @@ export function inTurns<Part>(take: (part: Part) => Promise<void>): (part: Part)
 function tooMany(): ServingError {
   const message = `The hooks gave more than ${MAX_COLLECTED} parts to collect; call the model by a route that streams.`;
   return new ServingError("resource_exhausted", message);
+}
+
+/** Memory of the parts that are joined: the request's, or in a thread that does not have that, the thread's own. */
+class JoinedMemory {
+  readonly #share: Pick<MemoryShare, "grow"> | undefined;
+  #ownBytes = 0;
+
+  constructor(share: Pick<MemoryShare, "grow"> | undefined) {
+    this.#share = share;
+  }
+
+  /** Throws `unavailable` if there is no room. */
+  grow(bytes: number): void {
+    if (this.#share !== undefined) return this.#share.grow(bytes);
+    if (!threadMemory.hasRoom(bytes)) throw noRoom();
+    threadMemory.add(bytes);
+    this.#ownBytes += bytes;
+  }
+
+  /** Ends its count; that of a request ends with it. */
+  release(): void {
+    threadMemory.add(-this.#ownBytes);
+    this.#ownBytes = 0;
+  }
+}
+
+function noRoom(): ServingError {
+  const { heldBytes, requestBytes, limitBytes } = threadMemory;
+  return new ServingError(
+    "unavailable",
+    `There is no memory to join the parts of the answer: what is under way holds ${heldBytes + requestBytes} bytes (--max-queue-bytes ${limitBytes}); try again later, or call the model by a route that streams.`,
+  );
 }
 
 /** Takes the only part of an answer, for a wire that carries one. */

@@ -3,6 +3,7 @@ import { describe, expect, onTestFinished, test, vi } from "vitest";
 import { ServingError } from "../../../src/errors.ts";
 import { createDeferred } from "../../../src/platform/async/promises.ts";
 import { MemoryBudget } from "../../../src/platform/limits/memory/memory-budget.ts";
+import { threadMemory } from "../../../src/platform/limits/memory/thread-memory.ts";
 import { CollectedParts, runParts } from "../../helpers/collect-parts.ts";
 import { ask, fileExists, startHookThreads, startReloadable } from "../../helpers/start-hook-threads.ts";
 import { tempFolder } from "../../helpers/temp-folder.ts";
@@ -117,6 +118,38 @@ describe("a generator in a hook thread", () => {
     await expect(runParts(servable, { x: 100 }, sink, { memory })).rejects.toMatchObject({ code: "unavailable" });
     expect(memory.bytes).toBe(0);
     await fileExists(`${folder}/left`);
+  });
+
+  test("whose parts collect joins has them counted until it has, and fails where there is no room for them", async () => {
+    const folder = tempFolder({});
+    const servable = await startHookThreads(`
+      import { existsSync, writeFileSync } from "node:fs";
+      import { setTimeout } from "node:timers/promises";
+      const at = (name) => ${JSON.stringify(folder)} + "/" + name;
+      export function* process() {
+        for (let number = 0; number < 3; number++) yield { x: new Uint8Array(100_000) };
+      }
+      export async function collect(parts) {
+        writeFileSync(at("joining"), "");
+        while (!existsSync(at("go"))) await setTimeout(5);
+        return { parts: parts.length };
+      }`);
+    const budget = new MemoryBudget(1e6);
+    const { heldBytes: before, limitBytes } = threadMemory;
+    const asked = ask(servable, {});
+    await fileExists(`${folder}/joining`);
+    expect(threadMemory.heldBytes - before).toBe(1024 * Math.ceil(300_000 / 1024));
+    writeFileSync(`${folder}/go`, "");
+    expect(await asked).toEqual({ parts: 3 });
+    expect(threadMemory.heldBytes).toBe(before);
+    threadMemory.add(limitBytes);
+    await expect(ask(servable, {})).rejects.toMatchObject({
+      code: "unavailable",
+      message: expect.stringContaining("no memory to join the parts"),
+    });
+    threadMemory.add(-limitBytes);
+    expect(threadMemory.heldBytes).toBe(before);
+    budget.close();
   });
 
   test("is left when its client leaves, within one part, and what is unread is given back", async () => {
