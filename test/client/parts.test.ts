@@ -1,12 +1,13 @@
 import { once } from "node:events";
 import { type AddressInfo, connect as connectTcp, createServer, type Socket } from "node:net";
 import { describe, expect, onTestFinished, test } from "vitest";
-import { type CallError, type ConnectOptions, connect } from "../../src/client/node.ts";
+import { type ConnectOptions, connect } from "../../src/client/node.ts";
 import { ServingError } from "../../src/errors.ts";
 import type { Hooks } from "../../src/hooks/hooks.ts";
 import { createDeferred } from "../../src/platform/async/promises.ts";
 import { retryInfo } from "../../src/retry-info.ts";
 import { createTensor, type Tensors } from "../../src/tensor/tensor.ts";
+import { valuesOf } from "../helpers/collect-parts.ts";
 import { createEventLog } from "../helpers/event-log.ts";
 import { freePort } from "../helpers/free-port.ts";
 import { startServer } from "../helpers/start-server.ts";
@@ -58,17 +59,6 @@ async function open(scheme: "http" | "grpc", hooks: Hooks, choices: ConnectOptio
 async function nextOf(parts: AsyncGenerator<Tensors, void, undefined>): Promise<Tensors | undefined> {
   const next = await parts.next();
   return next.done === true ? undefined : next.value;
-}
-
-/** Values of parts, and the error that comes after them. */
-async function valuesOf(parts: AsyncIterable<Tensors>) {
-  const values: unknown[] = [];
-  try {
-    for await (const { value } of parts) values.push(value?.data[0]);
-    return { values, error: undefined };
-  } catch (error) {
-    return { values, error: error as CallError };
-  }
 }
 
 /** Passes connections on to a server until `cut` is called, which ends them as the end of its machine does. */

@@ -1,5 +1,5 @@
 import { describe, expect, onTestFinished, test } from "vitest";
-import { type CallError, connect } from "../../../src/client/node.ts";
+import { connect } from "../../../src/client/node.ts";
 import { createRemoteService } from "../../../src/client/remote/remote-service.ts";
 import type { Hooks } from "../../../src/hooks/hooks.ts";
 import { type SettingOptions, sliceSettings } from "../../../src/platform/limits/settings/server-settings.ts";
@@ -7,9 +7,8 @@ import { PROTOCOLS } from "../../../src/server/protocols.ts";
 import { createServer, type Server } from "../../../src/server/server.ts";
 import type { ServerOptions } from "../../../src/server/server-options.ts";
 import { toTensors } from "../../../src/tensor/plain-value.ts";
-import type { Tensors } from "../../../src/tensor/tensor.ts";
 import { ScriptedService, serve } from "../../grpc/scripted-service.ts";
-import { CollectedParts } from "../../helpers/collect-parts.ts";
+import { CollectedParts, valuesOf } from "../../helpers/collect-parts.ts";
 import { createEventLog } from "../../helpers/event-log.ts";
 import { startServer } from "../../helpers/start-server.ts";
 import { tempFolder } from "../../helpers/temp-folder.ts";
@@ -55,16 +54,6 @@ const aborted = async (signal: AbortSignal) => {
 };
 
 const to = (value: number) => toTensors({ to: Int32Array.of(value) });
-
-async function valuesOf(parts: AsyncIterable<Tensors>) {
-  const values: unknown[] = [];
-  try {
-    for await (const { value } of parts) values.push(value?.data[0]);
-    return { values, error: undefined };
-  } catch (error) {
-    return { values, error: error as CallError };
-  }
-}
 
 describe("ctx.remote(…).stream", () => {
   test.each([1, 0])("passes the parts of another server on, with --workers %d", async (workers) => {
