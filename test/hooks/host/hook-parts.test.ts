@@ -7,6 +7,7 @@ import { threadMemory } from "../../../src/platform/limits/memory/thread-memory.
 import { CollectedParts, runParts } from "../../helpers/collect-parts.ts";
 import { ask, fileExists, startHookThreads, startReloadable } from "../../helpers/start-hook-threads.ts";
 import { tempFolder } from "../../helpers/temp-folder.ts";
+import { answersInParts } from "./parts-contract.ts";
 
 /** A hook file whose process yields numbers from 1 on, as far as `x` says, and marks with files what happens to it. */
 const counting = (folder: string, body = "") => `
@@ -32,52 +33,23 @@ async function textOf(path: string): Promise<string> {
 }
 
 describe("a generator in a hook thread", () => {
-  test("answers in parts, which come before their end, however many there are", async () => {
-    const servable = await startHookThreads(counting(tempFolder({})));
-    expect(servable.description.decoupled).toBe(true);
-    for (const last of [0, 1, 3, 16, 17, 1000]) {
-      const sink = new CollectedParts();
-      const end = await runParts(servable, { x: last }, sink);
-      expect(end.parts).toBe(last);
-      expect(sink.parts.map(({ number }) => number)).toEqual(Array.from({ length: last }, (_, index) => index + 1));
-    }
-  });
-
-  test("answers JSON in parts of JSON, and what it set besides comes with the first", async () => {
-    const servable = await startHookThreads(`
+  answersInParts({
+    counting: (folder, isBroken) =>
+      counting(folder, isBroken ? 'if (number === 4) throw new Error("no paper");' : ""),
+    heading: `
       export async function* process({ x }, ctx) {
         ctx.response.metadata["x-kind"] = "count";
         for (let number = 1; number <= x; number++) yield { number };
-      }`);
-    const seen: unknown[] = [];
-    const json = Buffer.from('{"x": 2}');
-    const call = { id: "1", metadata: {}, signal: new AbortController().signal };
-    const parts = {
-      write: async ({ outputs, metadata }: { outputs: object; metadata: object }) => {
-        seen.push([JSON.parse(Buffer.from((outputs as { json: Uint8Array }).json).toString()), { ...metadata }]);
-      },
-    };
-    const inputs = { kind: "json", json } as const;
-    const end = await servable.run({ signature: { name: "", spec: undefined }, inputs, parts, call });
-    expect(end).toMatchObject({ parts: 2, outputs: { kind: "json" } });
-    expect(seen).toEqual([
-      [{ number: 1 }, { "x-kind": "count" }],
-      [{ number: 2 }, {}],
-    ]);
-  });
-
-  test("is not asked for more than a window of parts ahead of a client that does not read", async () => {
-    const folder = tempFolder({});
-    const servable = await startHookThreads(counting(folder));
-    const room = createDeferred<void>();
-    const sink = new CollectedParts(() => room.promise);
-    const end = runParts(servable, { x: 100 }, sink);
-    await expect.poll(() => textOf(`${folder}/asked`)).toBe("16");
-    // Other requests are answered meanwhile, in the same thread: 0 parts are none.
-    await expect(ask(servable, { x: 0 })).rejects.toMatchObject({ code: "unimplemented" });
-    expect(await textOf(`${folder}/asked`)).toBe("16");
-    room.resolve();
-    expect((await end).parts).toBe(100);
+      }`,
+    patient: `
+      export async function* process({ x }) {
+        for (let number = 0; number < 50; number++) {
+          if (number % 7 === 0) await new Promise(setImmediate);
+          yield { x, number };
+        }
+      }`,
+    plain: "export const process = () => ({ number: 7 });",
+    start: { workers: 2 },
   });
 
   test("keeps no place from other requests once its first part has come, whenever its client reads", async () => {
@@ -180,16 +152,6 @@ describe("a generator in a hook thread", () => {
     await fileExists(`${folder}/left`);
   });
 
-  test("throws after its third part, and the three stand", async () => {
-    const servable = await startHookThreads(counting(tempFolder({}), `if (number === 4) throw new Error("no paper");`));
-    const sink = new CollectedParts(() => new Promise((resolve) => setImmediate(resolve)));
-    await expect(runParts(servable, { x: 9 }, sink)).rejects.toMatchObject({
-      code: "internal",
-      message: "The hook process failed: no paper",
-    });
-    expect(sink.parts).toHaveLength(3);
-  });
-
   test.each([
     ["spins for ever", "if (number === 3) for (;;);", { hookStallMs: 400 }, "unavailable", /thread has ended/],
     ["ends its thread", "if (number === 3) globalThis.process.exit(1);", {}, "unavailable", /thread has ended/],
@@ -230,22 +192,6 @@ describe("a generator in a hook thread", () => {
     await expect(runParts(servable, {}, sink, { signal: abort.signal })).rejects.toMatchObject({ code: "cancelled" });
     await servable.close();
     await fileExists(`${folder}/closed`);
-  });
-
-  test("goes on while its hooks are replaced, and new requests get the new ones", async () => {
-    const folder = tempFolder({});
-    const { servable, file } = await startReloadable(counting(folder));
-    const room = createDeferred<void>();
-    const sink = new CollectedParts((count) => (count === 1 ? room.promise : undefined));
-    const end = runParts(servable, { x: 40 }, sink);
-    await expect.poll(() => sink.parts.length).toBe(1);
-    writeFileSync(file, "export const process = () => ({ number: 7 });");
-    const reloaded = servable.reload();
-    await expect.poll(() => servable.description.decoupled).toBeUndefined();
-    expect(await ask(servable, { x: 1 })).toEqual({ number: 7 });
-    room.resolve();
-    expect((await end).parts).toBe(40);
-    await reloaded;
   });
 
   test("is ended when hooks that were replaced have had their time, and requests for one answer are not", async () => {
@@ -289,20 +235,5 @@ describe("a generator in a hook thread", () => {
     await expect.poll(() => sink.parts.length).toBeGreaterThan(2);
     await servable.close();
     await expect(end).rejects.toMatchObject({ code: "unavailable" });
-  });
-
-  test("is one of many at once, none of which gets another's parts", async () => {
-    const servable = await startHookThreads(
-      `export async function* process({ x }) {
-         for (let number = 0; number < 50; number++) { if (number % 7 === 0) await new Promise(setImmediate); yield { x, number }; }
-       }`,
-      { workers: 2 },
-    );
-    const ends = Array.from({ length: 100 }, async (_, x) => {
-      const sink = new CollectedParts();
-      await runParts(servable, { x }, sink);
-      expect(sink.parts).toEqual(Array.from({ length: 50 }, (_, number) => ({ x, number })));
-    });
-    await Promise.all(ends);
   });
 });

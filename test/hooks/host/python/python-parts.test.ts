@@ -18,6 +18,7 @@ import {
 } from "../../../helpers/start-hook-threads.ts";
 import { startServer } from "../../../helpers/start-server.ts";
 import { tempFolder } from "../../../helpers/temp-folder.ts";
+import { answersInParts } from "../parts-contract.ts";
 import { python, servePythonHooks } from "./serve-python-hooks.ts";
 
 const KINDS = [
@@ -72,36 +73,25 @@ async function collect(servable: Servable, x = 0): Promise<{ parts: unknown[]; e
 }
 
 describe.skipIf(python === undefined).each(KINDS)("%s in Python", (_, def) => {
-  test("answers in parts, which come before their end, however many there are", async () => {
-    const servable = await start(counting(tempFolder({}), def));
-    expect(servable.description.decoupled).toBe(true);
-    for (const last of [0, 1, 16, 17, 300]) {
-      const { parts, end } = await collect(servable, last);
-      expect(end).toMatchObject({ parts: last });
-      expect(parts).toEqual(Array.from({ length: last }, (_, index) => ({ number: index + 1, open: 1 })));
-    }
-  });
-
-  test("answers JSON in parts of JSON, and what it set besides comes with the first", async () => {
-    const servable = await start(`
+  answersInParts({
+    counting: (folder, isBroken) =>
+      counting(folder, def, isBroken ? 'if number == 4: raise ValueError("no paper")' : ""),
+    heading: `
 ${def} process(inputs, ctx):
     ctx.send_initial_metadata([("x-kind", "count")])
     for number in range(inputs["x"]):
-        yield {"number": number, "half": number / 2}
-`);
-    const seen: unknown[] = [];
-    const parts = {
-      write: async ({ outputs, metadata }: { outputs: object; metadata: object }) => {
-        seen.push([JSON.parse(Buffer.from((outputs as { json: Uint8Array }).json).toString()), { ...metadata }]);
-      },
-    };
-    const inputs = { kind: "json", json: Buffer.from('{"x": 2}') } as const;
-    const call = { id: "1", metadata: {}, signal: new AbortController().signal };
-    await servable.run({ signature: { name: "", spec: undefined }, inputs, parts, call });
-    expect(seen).toEqual([
-      [{ number: 0, half: 0 }, { "x-kind": "count" }],
-      [{ number: 1, half: 0.5 }, {}],
-    ]);
+        yield {"number": number + 1}
+`,
+    patient: `
+import asyncio
+
+${def} process(inputs, ctx):
+    for number in range(50):
+        ${def === "def" ? "pass" : "await asyncio.sleep(0)"}
+        yield {"x": inputs["x"], "number": number}
+`,
+    plain: "def process(inputs, ctx):\n    return {'number': 7}",
+    start: PYTHON_FILE,
   });
 
   test("has its parts go through the stages behind it, which share ctx, and ctx.part has the number", async () => {
@@ -139,21 +129,6 @@ postprocess = [parts, note("post2")]
     ]);
   });
 
-  test("is asked for no more than a window of parts ahead, and others are answered meanwhile", async () => {
-    const folder = tempFolder({});
-    const servable = await start(counting(folder, def));
-    const room = createDeferred<void>();
-    const sink = new CollectedParts(() => room.promise);
-    const end = runParts(servable, { x: 100 }, sink);
-    await expect.poll(() => textOf(`${folder}/asked`)).toBe("16");
-    expect((await collect(servable, 2)).parts).toEqual([
-      { number: 1, open: 2 },
-      { number: 2, open: 2 },
-    ]);
-    room.resolve();
-    expect((await end).parts).toBe(100);
-  });
-
   test("carries large arrays, each whole", async () => {
     const servable = await start(`
 import numpy as np
@@ -183,15 +158,6 @@ ${def} process(inputs, ctx):
     await fileExists(`${folder}/left`);
     expect(Number(textOf(`${folder}/left`))).toBeLessThanOrEqual(asked + 1);
     expect((await collect(servable, 1)).parts).toEqual([{ number: 1, open: 1 }]);
-  });
-
-  test("throws after its third part, and the three stand", async () => {
-    const folder = tempFolder({});
-    const servable = await start(counting(folder, def, 'if number == 4: raise ValueError("no paper")'));
-    const { parts, end } = await collect(servable, 9);
-    expect(end).toMatchObject({ code: "internal", message: "The hook process failed: ValueError: no paper" });
-    expect(parts).toHaveLength(3);
-    expect(textOf(`${folder}/left`)).toBe("4");
   });
 
   test.each([
@@ -228,22 +194,6 @@ ${def} process(inputs, ctx):
     await expect.poll(async () => (await collect(servable, 1)).parts).toEqual([{ number: 1, open: 1 }]);
   });
 
-  test("is one of many at once, none of which gets another's parts", async () => {
-    const servable = await start(`
-import asyncio
-
-${def} process(inputs, ctx):
-    for number in range(20):
-        ${def === "def" ? "pass" : "await asyncio.sleep(0)"}
-        yield {"x": inputs["x"], "number": number}
-`);
-    const ends = Array.from({ length: 40 }, async (_, x) => {
-      const { parts } = await collect(servable, x);
-      expect(parts).toEqual(Array.from({ length: 20 }, (_, number) => ({ x, number })));
-    });
-    await Promise.all(ends);
-  });
-
   test("is one of many whose clients leave at any part, after which none is open", async () => {
     const servable = await start(counting(tempFolder({}), def));
     const ends = Array.from({ length: 60 }, async (_, index) => {
@@ -259,21 +209,6 @@ ${def} process(inputs, ctx):
     });
     await Promise.all(ends);
     await expect.poll(async () => (await collect(servable, 1)).parts).toEqual([{ number: 1, open: 1 }]);
-  });
-
-  test("goes on in its process while its hooks are replaced, and new requests get the new ones", async () => {
-    const { servable, file } = await startReloadable(counting(tempFolder({}), def), PYTHON_FILE);
-    const room = createDeferred<void>();
-    const sink = new CollectedParts((count) => (count === 1 ? room.promise : undefined));
-    const end = runParts(servable, { x: 40 }, sink);
-    await expect.poll(() => sink.parts.length).toBe(1);
-    writeFileSync(file, "def process(inputs, ctx):\n    return {'number': 7}");
-    const reloaded = servable.reload();
-    await expect.poll(() => servable.description.decoupled).toBeUndefined();
-    expect(await ask(servable, { x: 1 })).toEqual({ number: 7 });
-    room.resolve();
-    expect((await end).parts).toBe(40);
-    await reloaded;
   });
 
   test("runs its finally when its hooks are closed, before close_hook", async () => {
@@ -377,6 +312,36 @@ def collect(parts, ctx):
       expect((await collect(servable, x)).parts).toEqual(numbers);
     }
     expect(await ask(servable, { x: 2 })).toEqual({ open: [1, 1], parts: 2 });
+  });
+
+  test("leaves them also where the garbage collector does, while the process writes", async () => {
+    const options = { python: python as string, model_class: "toy.parts:Counting", import_path: IMPORT_PATH };
+    const servable = await start(
+      `
+import gc, sys
+import numpy as np
+
+def process(inputs, ctx):
+    parts = ctx.driver.stream({"last": np.int64(1_000_000_000)})
+    next(parts)
+    circle = [parts]
+    circle.append(circle)
+    del parts, circle
+    # The worst moment: a frame is about to be written.
+    collect = lambda frame, event, _: gc.collect() if event == "call" and frame.f_code.co_name == "write" else None
+    gc.disable()
+    sys.setprofile(collect)
+    try:
+        ctx.is_active()
+    finally:
+        sys.setprofile(None)
+        gc.enable()
+    [last] = ctx.driver.stream({"last": np.int64(1)})
+    return last
+`,
+      { stages: [{ driver: "python", options }] },
+    );
+    expect(await ask(servable, { x: 1 })).toMatchObject({ number: 1, open: 1 });
   });
 
   test("is the example in its first lines", async () => {
@@ -506,6 +471,25 @@ async def postprocess(outputs, ctx):
 `);
     const ends = await Promise.all(Array.from({ length: 8 }, () => collect(servable)));
     expect(ends.map(({ parts }) => parts)).toEqual(Array.from({ length: 8 }, () => [{ y: 1 }]));
+  });
+
+  test("reads the parts of a model in another thread, beside others", async () => {
+    const options = { python: python as string, model_class: "toy.parts:Counting", import_path: IMPORT_PATH };
+    const servable = await start(
+      `
+import asyncio
+import numpy as np
+
+async def process(inputs, ctx):
+    parts = ctx.driver.stream({"last": np.int64(inputs["x"])})
+    while (part := await asyncio.to_thread(next, parts, None)) is not None:
+        yield {"number": part["number"]}
+`,
+      { stages: [{ driver: "python", options }] },
+    );
+    const numbers = (last: number) => Array.from({ length: last }, (_, index) => ({ number: index + 1 }));
+    const ends = await Promise.all([3, 5].map((last) => collect(servable, last)));
+    expect(ends.map(({ parts }) => parts)).toEqual([numbers(3), numbers(5)]);
   });
 
   test("is one task from its first part to its last", async () => {
