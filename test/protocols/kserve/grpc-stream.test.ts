@@ -157,7 +157,8 @@ describe("a stream of inference requests", () => {
     const late = new ServingError("deadline_exceeded", "late");
     const y = createTensor("uint8", [16 * 1024 * 1024], new Uint8Array(16 * 1024 * 1024));
     let written: Promise<unknown> | undefined;
-    const { open } = await start(({ sink }) => {
+    const { open } = await start((asked) => {
+      if (asked.id === "0") return echo(asked);
       const part = {
         model: "default",
         version: 1n,
@@ -165,16 +166,17 @@ describe("a stream of inference requests", () => {
         metadata: {},
         outputs: { kind: "tensors", tensors: { y } },
       } as const;
-      written = sink?.write(part).catch((reason) => reason);
+      written = asked.sink?.write(part).catch((reason) => reason);
       throw late;
     });
     const stream = open(new Metadata(), { "grpc.max_receive_message_length": -1 });
-    const answers = collect(stream);
+    // Its answer is not read, so that the error waits behind it until the part is ready.
+    stream.write(request("0", 2 * 1024 * 1024));
     stream.write(request("1"));
     await expect.poll(() => written).toBeDefined();
-    expect(await written).toMatchObject({ code: "cancelled" });
+    expect(await written).toMatchObject({ code: "cancelled", message: expect.stringContaining("no part follows") });
     stream.end();
-    expect((await answers).map(({ error_message: text }) => text)).toEqual(["late"]);
+    expect((await collect(stream)).map(({ error_message: text }) => text)).toEqual(["", "late"]);
   });
 
   it("goes on after a request that cannot be read", async () => {
