@@ -21,10 +21,10 @@ import { callStream, callUnary, isServiceError } from "../remote/grpc-client.ts"
 import { asIs, connectGrpc } from "../remote/grpc-connection.ts";
 import { detailsOf, toMetadata } from "../remote/grpc-messages.ts";
 import {
+  askParts,
   decodeInferResponse,
   decodeStreamResponse,
   encodeInferRequest,
-  encodePartsRequest,
   methodPath,
   type PartErrors,
   readParts,
@@ -64,7 +64,7 @@ export class GrpcTransport implements Transport {
 
   async *parts(request: ModelRequest, call: TransportCall): AsyncGenerator<Tensors, void, undefined> {
     const sent = {
-      message: encodePartsRequest(request),
+      message: encodeInferRequest(askParts(request)),
       call: { ...call, limits: call, metadata: streamMetadata(call.metadata) },
     };
     const answers = callStream(this.#client, STREAM_PATH, sent, this.#failed);

@@ -1,11 +1,15 @@
 import { type ErrorCode, invalidArgument, reasonText, ServingError, toErrorCode } from "../../errors.ts";
-import { DecodeBudget } from "../../platform/limits/memory/decode-budget.ts";
+import { defineJob } from "../../platform/codec-host/job.ts";
+import { LARGE_MESSAGE_BYTES } from "../../platform/codec-host/large-message.ts";
+import { DecodeBudget, decodeQuickly } from "../../platform/limits/memory/decode-budget.ts";
 import { datatypeOf } from "../../protocols/kserve/datatype.ts";
+import { VIEWED_CONTENTS } from "../../protocols/kserve/grpc-contents.ts";
 import { readParameter } from "../../protocols/kserve/grpc-parameters.ts";
 import { type InputFields, readInput } from "../../protocols/kserve/grpc-request.ts";
 import { ERROR_CODE, ERROR_CODES, type Parameter } from "../../protocols/kserve/parameters.ts";
 import { fromRaw, toRaw } from "../../protocols/kserve/raw-tensor.ts";
 import { varintsField } from "../../tensor/codecs/protobuf/packed-fields.ts";
+import { isQuickToRead, type ValuePlaces } from "../../tensor/codecs/protobuf/quick-look.ts";
 import { bytesTag, MAP_ENTRY, tagOf, WIRE, WireReader } from "../../tensor/codecs/protobuf/wire-reader.ts";
 import {
   bytesField,
@@ -51,7 +55,7 @@ export function methodPath(method: string): string {
 const REQUEST = { model: 1, version: 2, id: 3, parameters: 4, inputs: 5, outputs: 6, raw: 7 } as const;
 const RESPONSE = { model: 1, version: 2, id: 3, parameters: 4, outputs: 5, raw: 6 } as const;
 const STREAM = { error: 1, response: 2 } as const;
-const TENSOR = { name: 1, datatype: 2, shape: 3 } as const;
+const TENSOR = { name: 1, datatype: 2, shape: 3, contents: 5 } as const;
 const PARAMETER = { bool: 1, int64: 2, string: 3, double: 4, uint64: 5 } as const;
 
 /** Writes a ModelInferRequest, values as raw contents. Throws `invalid_argument` for complex numbers. */
@@ -68,6 +72,9 @@ export function encodeInferRequest(request: InferRequest): Buffer {
     ...entries.map(([, tensor]) => bytesField(REQUEST.raw, toRaw(tensor))),
   ]);
 }
+
+/** {@link encodeInferRequest} for a codec thread. */
+export const encodeInferRequestJob = defineJob(import.meta.url, "encodeInferRequestJob", encodeInferRequest);
 
 function headParts(name: string, { dtype, shape }: Tensor): WirePart[] {
   const datatype = datatypeOf(dtype)?.name;
@@ -102,8 +109,8 @@ const WITH_END = { triton_enable_empty_final_response: true };
  * A request for an answer in parts, alone on its stream. Its errors stay in the stream: gRPC's client gives up the
  * parts that are not read yet when it learns of a status.
  */
-export function encodePartsRequest(request: InferRequest): Buffer {
-  return encodeInferRequest({ ...request, parameters: { ...request.parameters, ...WITH_END } });
+export function askParts(request: InferRequest): InferRequest {
+  return { ...request, parameters: { ...request.parameters, ...WITH_END } };
 }
 
 /** An answer of a stream, or an error, as Triton and servers like it send them. */
@@ -129,17 +136,47 @@ export function streamMetadata(metadata: Readonly<Record<string, string>>): Read
  * `invalid_argument` for any other bytes.
  */
 export function decodeInferResponse(bytes: Uint8Array, maxBytes = Number.POSITIVE_INFINITY): InferAnswer {
-  const budget = new DecodeBudget(maxBytes);
-  return readResponse(new WireReader(bytes, "ModelInferResponse"), { parameters: new Map(), budget });
+  return readWhole(bytes, new DecodeBudget(maxBytes));
 }
 
 /** Reads a ModelStreamInferResponse, likewise; `maxBytes` limits what its tensors take beyond it. */
 export function decodeStreamResponse(bytes: Uint8Array, maxBytes = Number.POSITIVE_INFINITY): StreamedAnswer {
+  return readStreamed(bytes, new DecodeBudget(maxBytes));
+}
+
+/** {@link decodeInferResponse} for a codec thread. */
+export const decodeInferResponseJob = defineJob(import.meta.url, "decodeInferResponseJob", decodeInferResponse);
+
+/** {@link decodeStreamResponse} for a codec thread. */
+export const decodeStreamResponseJob = defineJob(import.meta.url, "decodeStreamResponseJob", decodeStreamResponse);
+
+/** Places of a ModelInferResponse's values that may be viewed. */
+const WHOLE = { nesting: [RESPONSE.outputs, TENSOR.contents], viewedFields: VIEWED_CONTENTS, rawField: RESPONSE.raw };
+const STREAMED = { ...WHOLE, nesting: [STREAM.response, ...WHOLE.nesting], rawDepth: 1 };
+
+/** The ways to {@link decodeInferResponse}. */
+export const INFER_DECODING = { quickly: unlessLong(WHOLE, readWhole), job: decodeInferResponseJob };
+
+/** The ways to {@link decodeStreamResponse}. */
+export const STREAM_DECODING = { quickly: unlessLong(STREAMED, readStreamed), job: decodeStreamResponseJob };
+
+function unlessLong<Answer>(places: ValuePlaces, read: (bytes: Uint8Array, budget: DecodeBudget) => Answer) {
+  return (bytes: Uint8Array, maxBytes: number): Answer | undefined => {
+    if (bytes.length > LARGE_MESSAGE_BYTES && !isQuickToRead(bytes, places)) return undefined;
+    return decodeQuickly(maxBytes, (budget) => read(bytes, budget));
+  };
+}
+
+function readWhole(bytes: Uint8Array, budget: DecodeBudget): InferAnswer {
+  return readResponse(new WireReader(bytes, "ModelInferResponse"), { parameters: new Map(), budget });
+}
+
+function readStreamed(bytes: Uint8Array, budget: DecodeBudget): StreamedAnswer {
   const reader = new WireReader(bytes, "ModelStreamInferResponse");
   let answer: InferAnswer = { id: "", model: "", version: "", outputs: createTensors() };
   let errorText = "";
   const parameters = new Map<string, Parameter>();
-  const limits = { parameters, budget: new DecodeBudget(maxBytes) };
+  const limits = { parameters, budget };
   while (reader.hasMore()) {
     const tag = reader.tag();
     if (tag === bytesTag(STREAM.error)) errorText = reader.text();
@@ -168,24 +205,29 @@ const PLAIN_ERRORS: PartErrors = {
   cut: () => new ServingError("internal", "The remote server ended its stream before the answer was whole."),
 };
 
+/** One that cannot be read is not the client's fault; any other reason stays as it is. */
 function unreadable(cause: unknown): ServingError {
+  const reason = ServingError.from(cause);
+  if (reason.code !== "invalid_argument") return reason;
   return new ServingError("internal", `The remote server's answer cannot be read: ${reasonText(cause)}`, { cause });
 }
 
 /** Reads an answer; one that cannot be read is not the client's fault, and rejects with `internal`. */
-export async function readAnswer<T>(read: () => T | Promise<T>): Promise<T> {
+export async function readAnswer<T>(
+  read: () => T | Promise<T>,
+  toError: PartErrors["unreadable"] = unreadable,
+): Promise<T> {
   try {
     return await read();
   } catch (cause) {
-    const reason = ServingError.from(cause);
-    throw reason.code === "invalid_argument" ? unreadable(cause) : reason;
+    throw toError(cause);
   }
 }
 
 interface PartsOptions {
   readonly errors?: PartErrors;
-  /** Memory that the tensors of one part may take beyond its message, in bytes; default: any. */
-  readonly maxBytes?: number;
+  /** Decodes a part. Default: {@link decodeStreamResponse}, of any size. */
+  readonly decode?: (message: Buffer) => StreamedAnswer | Promise<StreamedAnswer>;
 }
 
 /** A part of an answer. */
@@ -200,12 +242,12 @@ interface AnswerPart extends StreamedAnswer {
  * of none has given all once the stream ends.
  */
 export async function* readParts(
-  answers: AsyncIterable<{ readonly message: Uint8Array; readonly metadata: Readonly<Record<string, string>> }>,
-  { errors = PLAIN_ERRORS, maxBytes }: PartsOptions = {},
+  answers: AsyncIterable<{ readonly message: Buffer; readonly metadata: Readonly<Record<string, string>> }>,
+  { errors = PLAIN_ERRORS, decode = (message) => decodeStreamResponse(message) }: PartsOptions = {},
 ): AsyncGenerator<AnswerPart, void, undefined> {
   let isWhole = false;
   for await (const { message, metadata } of answers) {
-    const answer = decodeOr(errors.unreadable, () => decodeStreamResponse(message, maxBytes));
+    const answer = await readAnswer(() => decode(message), errors.unreadable);
     const { isFinal, outputs, errorText, errorCode } = answer;
     if (errorText !== "") throw errors.answered(errorText, errorCode);
     yield { ...answer, metadata, isEmpty: isFinal === true && Object.keys(outputs).length === 0 };
@@ -213,14 +255,6 @@ export async function* readParts(
     isWhole = isFinal === undefined;
   }
   if (!isWhole) throw errors.cut();
-}
-
-function decodeOr(toError: PartErrors["unreadable"], decode: () => StreamedAnswer): StreamedAnswer {
-  try {
-    return decode();
-  } catch (cause) {
-    throw toError(cause);
-  }
 }
 
 /** The parameters of a response, which are filled, and what its tensors may take. */

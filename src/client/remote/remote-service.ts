@@ -3,19 +3,17 @@ import type { Client } from "@grpc/grpc-js";
 import { ServingError } from "../../errors.ts";
 import { RemotePart } from "../../observability/remote-part.ts";
 import { endOfParts } from "../../pipeline/infer-request.ts";
-import { decodeInThread, encodeInThread } from "../../platform/codec-host/codec-jobs.ts";
-import { isLargeBytes } from "../../platform/codec-host/large-message.ts";
+import { type Decoding, decodeMessage, encodeInThread } from "../../platform/codec-host/codec-jobs.ts";
+import type { Job } from "../../platform/codec-host/job.ts";
+import { isLongCopy, takesLong } from "../../platform/codec-host/large-message.ts";
 import { SERVER_DEFAULTS } from "../../platform/limits/settings/server-settings.ts";
-import { decodePredictJson, encodePredictJson, encodePredictJsonJob } from "../../protocols/kibernetika/grpc-codec.ts";
+import { decodePredictJson, encodePredictJsonJob } from "../../protocols/kibernetika/grpc-codec.ts";
 import { PREDICT_JSON_PATH } from "../../protocols/kibernetika/grpc-service.ts";
 import {
-  decodePredictResponse,
   decodePredictResponseJob,
   decodePredictResponseQuickly,
-  encodePredictRequest,
   encodePredictRequestJob,
   type PredictRequest,
-  type PredictResponse,
 } from "../../protocols/tensorflow-serving/grpc-codec.ts";
 import { PREDICT_PATH } from "../../protocols/tensorflow-serving/grpc-service.ts";
 import type { VersionEncoding } from "../../protocols/tensorflow-serving/model-spec.ts";
@@ -30,20 +28,21 @@ import type {
   ModelRef,
 } from "../../serving/inference-service.ts";
 import { DEFAULT_SIGNATURE } from "../../tensor/signature/signature.ts";
-import { byteSize, type Tensors } from "../../tensor/tensor.ts";
+import type { Tensors } from "../../tensor/tensor.ts";
 import { whyUnreachable } from "./connection-problem.ts";
 import { callStream, callUnary, createGrpcClient, type GrpcClientOptions, toBuffer } from "./grpc-client.ts";
 import { isConnected, watchConnection } from "./grpc-connection.ts";
 import { Heartbeat, SILENCE_TIMES } from "./heartbeat.ts";
 import {
-  decodeInferResponse,
-  encodeInferRequest,
-  encodePartsRequest,
+  askParts,
+  encodeInferRequestJob,
+  INFER_DECODING,
   type InferAnswer,
   type InferRequest as KserveRequest,
   methodPath,
   readAnswer,
   readParts,
+  STREAM_DECODING,
   STREAM_PATH,
   streamMetadata,
 } from "./infer-message.ts";
@@ -157,9 +156,10 @@ async function infer(client: Client, asked: Asked, limits: AnswerLimits): Promis
 async function inferOnKserve(client: Client, asked: Asked, given: TensorCall): Promise<InferResponse | undefined> {
   const { call } = asked.request;
   try {
-    const message = encodeInferRequest(toKserve(asked, given.tensors));
+    const message = await encodeKserve(toKserve(asked, given.tensors), call);
     const answer = await callUnary(client, methodPath("ModelInfer"), { message, call });
-    const { outputs, ...told } = await readAnswer(() => decodeInferResponse(answer.message, given.maxMessageBytes));
+    const decode = decoder(INFER_DECODING, call, given.maxMessageBytes);
+    const { outputs, ...told } = await readAnswer(() => decode(answer.message));
     const tensors = { kind: "tensors", tensors: outputs } as const;
     return { ...resolved(asked, toResolved(told)), outputs: tensors, metadata: answer.metadata };
   } catch (reason) {
@@ -170,9 +170,10 @@ async function inferOnKserve(client: Client, asked: Asked, given: TensorCall): P
 
 async function inferParts(client: Client, asked: Asked, given: TensorCall): Promise<InferResponse | undefined> {
   const { parts, call } = asked.request;
-  const message = encodePartsRequest(toKserve(asked, given.tensors));
+  const message = await encodeKserve(askParts(toKserve(asked, given.tensors)), call);
   const sent = { message, call: { ...call, metadata: streamMetadata(call.metadata) } };
-  const answers = readParts(callStream(client, STREAM_PATH, sent), { maxBytes: given.maxMessageBytes });
+  const decode = decoder(STREAM_DECODING, call, given.maxMessageBytes);
+  const answers = readParts(callStream(client, STREAM_PATH, sent), { decode });
   let end = endOfParts(resolved(asked, {}), asked.request, 0);
   let count = 0;
   try {
@@ -221,7 +222,8 @@ async function inferTensors(client: Client, asked: Asked, call: TensorCall): Pro
   const spec = { model, signature: signature.name, ...chosen, versionEncoding: call.versionEncoding };
   const message = await encodeRequest({ spec, inputs: call.tensors, outputFilter: outputs }, options);
   const answer = await callUnary(client, PREDICT_PATH, { message, call: options });
-  const decoded = await readAnswer(() => decodeAnswer(answer.message, options, call.maxMessageBytes));
+  const decode = decoder(PREDICT_DECODING, options, call.maxMessageBytes);
+  const decoded = await readAnswer(() => decode(answer.message));
   return {
     ...resolved(asked, decoded.spec),
     outputs: { kind: "tensors", tensors: decoded.outputs },
@@ -248,25 +250,19 @@ function resolved({ ref, request }: Asked, told: Partial<Resolved>): Resolved {
   };
 }
 
+const PREDICT_DECODING = { quickly: decodePredictResponseQuickly, job: decodePredictResponseJob };
+
 /** In the main thread a codec thread does long work; in a hook's thread it delays only that thread. */
-function decodeAnswer(
-  message: Buffer,
-  { signal, memory }: CallOptions,
-  maxBytes: number,
-): PredictResponse | Promise<PredictResponse> {
-  if (!isMainThread) return decodePredictResponse(message, maxBytes);
-  const decoded = decodePredictResponseQuickly(message, maxBytes);
-  return (
-    decoded ?? decodeInThread(decodePredictResponseJob, [message, maxBytes], { message, maxBytes, signal, memory })
-  );
+function decoder<Answer>(decoding: Decoding<Answer>, { signal, memory }: CallOptions, maxBytes: number) {
+  return (message: Buffer) =>
+    isMainThread
+      ? decodeMessage(decoding, { message, maxBytes, signal, memory })
+      : decoding.job.run(message, maxBytes);
 }
 
 async function refuseControl(): Promise<never> {
   throw new ServingError("unimplemented", "This is a proxy; load and unload models at the server behind it.");
 }
-
-/** Size from which a codec thread copies values into a message, if their memory can be transferred. */
-const LONG_COPY_BYTES = 8 * 1024 * 1024;
 
 type Call = Pick<CallOptions, "signal" | "memory">;
 
@@ -275,24 +271,27 @@ type Call = Pick<CallOptions, "signal" | "memory">;
  * thread.
  */
 export function encodeRequest(request: PredictRequest, call: Call): Buffer | Promise<Buffer> {
-  if (!isMainThread || !isLong(request.inputs, call)) return encodePredictRequest(request, "content");
-  return encodeInThread(encodePredictRequestJob, [request, "content"], { ...call, form: "content" }).then(toBuffer);
+  const isLong = takesLong(request.inputs, call.memory?.isWireOnly === true);
+  return encode(encodePredictRequestJob, [request, "content"], { ...call, isLong });
+}
+
+/** {@link encodeRequest} for a ModelInferRequest; it may have to be sent as a PredictRequest after all. */
+export function encodeKserve(request: KserveRequest, call: Call): Buffer | Promise<Buffer> {
+  const isLong = takesLong(request.inputs, false);
+  return encode(encodeInferRequestJob, [request], { ...call, isLong, keepsTensors: true });
 }
 
 /** {@link encodeRequest} for PredictJSONData. */
 export function encodeJson(json: Uint8Array, call: Call): Buffer | Promise<Buffer> {
-  if (!isMainThread || !isLongCopy(json.length, call)) return encodePredictJson(json);
-  return encodeInThread(encodePredictJsonJob, [json], { ...call, form: "content" }).then(toBuffer);
+  const isLong = isLongCopy(json.length, call.memory?.isWireOnly === true);
+  return encode(encodePredictJsonJob, [json], { ...call, isLong });
 }
 
-function isLong(inputs: Tensors, call: Call): boolean {
-  const tensors = Object.values(inputs);
-  if (tensors.some(isLargeBytes)) return true;
-  const bytes = tensors.reduce((sum, tensor) => sum + byteSize(tensor), 0);
-  return isLongCopy(bytes, call);
-}
-
-/** Memory that has to stay here would be copied for the thread. */
-function isLongCopy(bytes: number, { memory }: Call): boolean {
-  return bytes > LONG_COPY_BYTES && memory?.isWireOnly === true;
+function encode<Args extends readonly unknown[]>(
+  job: Job<Args, Buffer>,
+  args: Args,
+  { isLong, ...call }: Call & { readonly isLong: boolean; readonly keepsTensors?: boolean },
+): Buffer | Promise<Buffer> {
+  if (!isMainThread || !isLong) return job.run(...args);
+  return encodeInThread(job, args, { ...call, form: "content" }).then(toBuffer);
 }

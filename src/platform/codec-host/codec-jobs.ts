@@ -22,6 +22,22 @@ interface DecodeOptions extends JobCall {
 
 const PROTOBUF_GROWTH = 32;
 
+/** Two ways to decode a message whose values may take so many bytes. */
+export interface Decoding<Result> {
+  /** For the main thread; undefined if that would take long. */
+  readonly quickly: (message: Uint8Array, maxBytes: number) => Result | undefined;
+  readonly job: Job<[message: Uint8Array, maxBytes: number], Result>;
+}
+
+/** Decodes a message here, or if that would take long, by {@link decodeInThread}. */
+export function decodeMessage<Result>(
+  { quickly, job }: Decoding<Result>,
+  given: DecodeOptions,
+): Result | Promise<Result> {
+  const { message, maxBytes } = given;
+  return quickly(message, maxBytes) ?? decodeInThread(job, [message, maxBytes], given);
+}
+
 /** Decodes a message in a codec thread, to which its memory is transferred. */
 export function decodeInThread<Args extends readonly unknown[], Result>(
   job: Job<Args, Result>,
@@ -40,18 +56,20 @@ const TEXT_SHARE = 1 / 4;
 interface EncodeOptions extends JobCall {
   /** Default: protobuf. */
   readonly form?: EncodedForm;
+  /** True if its tensors may be needed again. Default false. */
+  readonly keepsTensors?: boolean;
 }
 
 /**
- * Encodes a message in a codec thread, to which its tensors are transferred unless
- * hooks of this thread may have kept them.
+ * Encodes a message in a codec thread, to which its tensors are transferred unless they may be needed again, by the
+ * caller or by hooks of this thread that have kept them.
  */
 export function encodeInThread<Args extends readonly unknown[], Result>(
   job: Job<Args, Result>,
   args: Args,
-  { signal, memory, form = "protobuf" }: EncodeOptions,
+  { signal, memory, form = "protobuf", keepsTensors = false }: EncodeOptions,
 ): Promise<Result> {
-  const transfer = memory?.isWireOnly === true ? "owned" : undefined;
+  const transfer = !keepsTensors && memory?.isWireOnly === true ? "owned" : undefined;
   const scratchBytes = encodingBytes(args, form);
   return codecs.run(job, args, { transfer, signal, memory, scratchBytes, costBytes: costOf(scratchBytes, form) });
 }

@@ -1,4 +1,4 @@
-import { byteSize, elementCount, type Tensor } from "../../tensor/tensor.ts";
+import { byteSize, elementCount, type Tensor, type Tensors } from "../../tensor/tensor.ts";
 
 /**
  * Messages above this size, in bytes, are decoded and encoded in a codec thread. What
@@ -16,6 +16,25 @@ export const LARGE_COPY_BYTES = 1024 * 1024;
 export function isLargeBytes(tensor: Tensor): boolean {
   if (tensor.dtype !== "bytes") return false;
   return elementCount(tensor.shape) > MANY_ELEMENTS || byteSize(tensor) > LARGE_COPY_BYTES;
+}
+
+/** Size from which a codec thread copies values into a message, if their memory can be transferred, in bytes. */
+const LONG_COPY_BYTES = 8 * 1024 * 1024;
+
+/**
+ * Checks if copying so many bytes into a message is work for a codec thread: memory that has to stay here would be
+ * copied for the thread.
+ */
+export function isLongCopy(bytes: number, mayTransfer: boolean): boolean {
+  return bytes > LONG_COPY_BYTES && mayTransfer;
+}
+
+/** Checks the same for the values of tensors, of which many texts take long in any case. */
+export function takesLong(inputs: Tensors, mayTransfer: boolean): boolean {
+  const tensors = Object.values(inputs);
+  if (tensors.some(isLargeBytes)) return true;
+  const bytes = tensors.reduce((sum, tensor) => sum + byteSize(tensor), 0);
+  return isLongCopy(bytes, mayTransfer);
 }
 
 /** Checks if writing tensors as text is work for a codec thread. */

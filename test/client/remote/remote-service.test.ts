@@ -1,24 +1,29 @@
 import { once } from "node:events";
-import { describe, expect, it, onTestFinished } from "vitest";
+import { describe, expect, it, onTestFinished, vi } from "vitest";
+import { encodeInferRequest } from "../../../src/client/remote/infer-message.ts";
 import {
   createRemoteService,
   encodeJson,
+  encodeKserve,
   encodeRequest,
   type RemoteServiceOptions,
 } from "../../../src/client/remote/remote-service.ts";
 import { ServingError } from "../../../src/errors.ts";
+import type { Hooks } from "../../../src/hooks/hooks.ts";
 import { toAbortSignal } from "../../../src/platform/async/cancel-source.ts";
+import { codecs } from "../../../src/platform/codec-host/codec-pool.ts";
 import { MemoryBudget } from "../../../src/platform/limits/memory/memory-budget.ts";
 import { decodePredictJson } from "../../../src/protocols/kibernetika/grpc-codec.ts";
 import { encodePredictRequest } from "../../../src/protocols/tensorflow-serving/grpc-codec.ts";
 import type { SingleRequest } from "../../../src/serving/infer-once.ts";
-import type { InferenceService } from "../../../src/serving/inference-service.ts";
+import type { InferenceService, InferResponse } from "../../../src/serving/inference-service.ts";
 import { DTYPES } from "../../../src/tensor/dtype.ts";
 import { createTensor, createTensors, type Tensor } from "../../../src/tensor/tensor.ts";
 import { comparable } from "../../grpc/plain-tensor.ts";
 import { Random } from "../../grpc/random.ts";
 import { echo, type Script, type ScriptedRequest, ScriptedService, serve } from "../../grpc/scripted-service.ts";
 import { startNullServer } from "../../grpc/start-null-server.ts";
+import { startServer } from "../../helpers/start-server.ts";
 
 const one = createTensors([["x", createTensor("float32", [1], Float32Array.of(1))]]);
 
@@ -201,10 +206,40 @@ function callWith({ isWireOnly }: { isWireOnly: boolean }) {
   return { signal, memory };
 }
 
+const manyTexts = (length = 10_000) => Array.from({ length }, (_, index) => Buffer.from(`text ${index}`));
+
+describe("a codec thread reads", () => {
+  it.each([
+    ["many texts", "bytes" as const, manyTexts(40_000), true],
+    ["and not numbers, which are viewed", "float32" as const, new Float32Array(100_000).fill(7), false],
+  ])("answers, and parts of them: %s", async (_, dtype, data, isLong) => {
+    const read = vi.spyOn(codecs, "run");
+    onTestFinished(() => read.mockRestore());
+    const x = createTensor(dtype, [data.length], data as never);
+    const hooks: Hooks = {
+      async *process(inputs) {
+        yield { y: inputs.x! };
+      },
+    };
+    const { grpcAddress } = await startServer({ stages: [{ driver: "null" }], hooks });
+    const remote = connect(grpcAddress);
+    const values: Tensor[] = [];
+    const write = async ({ outputs }: InferResponse) => {
+      if (outputs.kind === "tensors") values.push(outputs.tensors.y!);
+    };
+    const asked = request({ inputs: { kind: "tensors", tensors: createTensors([["x", x]]) } });
+    const call = { ...asked.call, parameters: { greedy: true } };
+    expect(await remote.infer({ ...asked, parts: { write } })).toMatchObject({ parts: 1 });
+    await write(await remote.infer({ ...asked, call }));
+    expect(values.map(comparable)).toEqual([comparable(x), comparable(x)]);
+    const jobs = read.mock.calls.map(([job]) => job.name);
+    for (const name of ["decodeStreamResponseJob", "decodeInferResponseJob"]) expect(jobs.includes(name)).toBe(isLong);
+  });
+});
+
 describe("a codec thread writes", () => {
   it("many texts", async () => {
-    const texts = Array.from({ length: 10_000 }, (_, index) => Buffer.from(`text ${index}`));
-    const request = requestWith(createTensor("bytes", [texts.length], texts));
+    const request = requestWith(createTensor("bytes", [10_000], manyTexts()));
     const written = encodeRequest(request, callWith({ isWireOnly: false }));
     expect(written).toBeInstanceOf(Promise);
     expect(await written).toEqual(encodePredictRequest(request, "content"));
@@ -219,6 +254,14 @@ describe("a codec thread writes", () => {
     expect(numbers.byteLength).toBe(0);
     expect(written.equals(expected)).toBe(true);
     expect(call.memory.bytes).toBe(0);
+  });
+
+  it("many texts of a request that may have to be sent in another form, and does not take them", async () => {
+    const texts = createTensor("bytes", [10_000], manyTexts());
+    const request = { model: "m", inputs: createTensors([["x", texts]]) };
+    const written = encodeKserve(request, callWith({ isWireOnly: true }));
+    expect(written).toBeInstanceOf(Promise);
+    expect(await written).toEqual(encodeInferRequest(request));
   });
 
   it("a long text of JSON, likewise", async () => {

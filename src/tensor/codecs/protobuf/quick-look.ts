@@ -10,8 +10,10 @@ export interface ValuePlaces {
    * Fields of the innermost message with values that are viewed: not packed varints, and not messages such as a shape.
    */
   readonly viewedFields: ReadonlySet<number>;
-  /** The field of the outermost message that holds raw values; absent = none. */
+  /** The field that holds raw values; absent = none. */
   readonly rawField?: number;
+  /** Depth of the message that has it. Default 0, the outermost. */
+  readonly rawDepth?: number;
 }
 
 /** Fields that are looked at. */
@@ -67,9 +69,9 @@ class QuickLook {
   }
 
   #isQuickField({ number, start, end }: Field, depth: number): boolean {
-    const { nesting, viewedFields, rawField } = this.#places;
+    const { nesting, viewedFields, rawField, rawDepth = 0 } = this.#places;
     if (nesting[depth] === number) return this.isQuick(start, end, depth + 1);
-    const isValue = depth === 0 ? number === rawField : depth === nesting.length && viewedFields.has(number);
+    const isValue = depth === rawDepth ? number === rawField : depth === nesting.length && viewedFields.has(number);
     if (isValue) return end - start <= LARGE_COPY_BYTES || (this.#message.byteOffset + start) % ALIGNMENT === 0;
     this.#otherLeft -= end - start;
     return this.#otherLeft >= 0;
