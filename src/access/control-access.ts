@@ -13,7 +13,7 @@ const FORWARDING =
 /**
  * Throws `permission_denied` for a client that may not change the server; `isOwnPage` = it is the server's own page.
  */
-export function assertControl(caller: Caller, access: ControlAccess, isOwnPage = false): void {
+export function assertControl(caller: Caller, access: ControlAccess, isOwnPage: boolean): void {
   if (access === "off") {
     throw refusal(
       "Calls that change the server are off; start it with --allow-control=local for programs on its own machine, or --allow-control=all for all clients.",
