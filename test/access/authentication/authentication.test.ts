@@ -1,8 +1,16 @@
+import { writeFileSync } from "node:fs";
+import { join } from "node:path";
 import { describe, expect, it } from "vitest";
-import { openAuthentication } from "../../../src/access/authentication/open-authentication.ts";
+import { createToken, hashToken } from "../../../src/access/authentication/credential-files.ts";
+import {
+  type AuthenticationOptions,
+  openAuthentication,
+} from "../../../src/access/authentication/open-authentication.ts";
+import { hashPassword } from "../../../src/access/authentication/password-hash.ts";
 import type { Caller, CallKind } from "../../../src/access/caller.ts";
 import { TrustedProxies } from "../../../src/access/trusted-proxies.ts";
-import { authFiles, basic, bearer, TOKENS } from "../auth-fixture.ts";
+import { tempFolder } from "../../helpers/temp-folder.ts";
+import { authFiles, basic, bearer, CHEAP, TOKENS } from "../auth-fixture.ts";
 
 const CERTIFIED = { authorized: true, getPeerCertificate: () => ({ subject: { CN: "client1" } }) };
 
@@ -116,4 +124,110 @@ it("wrong passwords of an address are soon not looked at, and a right one costs 
     message: expect.stringMatching(/^Too many wrong passwords came from this address; try again in [1-3] s\.$/),
   });
   expect(await fate(users, callerOf(basic("root", "toor")))).toBe("root");
+});
+
+const openWith = (options: AuthenticationOptions) => openAuthentication(options, { proxies: new TrustedProxies([]) });
+
+it("a single user has a password, or a file of it without its last line break, beside the users of a file", async () => {
+  const { users } = await authFiles();
+  const given = await openWith({ users, username: "carol", password: "given" });
+  expect(await fate(given, callerOf(basic("carol", "given")))).toBe("carol");
+  expect(await fate(given, callerOf(basic("alice", "open sesame")))).toBe("alice");
+  expect(await given.refresh()).toEqual([]);
+  for (const [text, password] of [
+    ["in a file\r\n", "in a file"],
+    ["in a file\n\n", "in a file\n"],
+  ] as const) {
+    const passwordFile = join(tempFolder({ password: text }), "password");
+    const read = await openWith({ username: "carol", passwordFile });
+    expect(await fate(read, callerOf(basic("carol", password)))).toBe("carol");
+    expect(await fate(read, callerOf(basic("carol", text)))).toMatchObject({ code: "unauthenticated" });
+  }
+  const empty = openWith({ username: "carol", passwordFile: join(tempFolder({ password: "\n" }), "password") });
+  await expect(empty).rejects.toThrow(/password is empty; expected the password of carol\.$/);
+});
+
+it.each<[AuthenticationOptions, string]>([
+  [{ username: "a" }, "--auth-username and --auth-password-file go together"],
+  [{ password: "a" }, "--auth-username and --auth-password-file go together"],
+  [{ passwordFile: "a" }, "--auth-username and --auth-password-file go together"],
+  [{ jwtIssuer: "a" }, "--auth-jwks, --auth-jwt-issuer and --auth-jwt-audience go together"],
+  [{ jwtAudience: "a" }, "--auth-jwks, --auth-jwt-issuer and --auth-jwt-audience go together"],
+  [{ jwtIssuer: "a", jwtAudience: "b" }, "--auth-jwks, --auth-jwt-issuer and --auth-jwt-audience go together"],
+  [{ jwks: "a", jwtAudience: "b" }, "--auth-jwks, --auth-jwt-issuer and --auth-jwt-audience go together"],
+  [{}, "callers have no way to show a name"],
+])("%j lacks a part, and is refused", async (options, message) => {
+  await expect(openWith(options)).rejects.toMatchObject({
+    ...{ code: "invalid_argument", message: expect.stringContaining(message) },
+  });
+});
+
+it("rules alone let nobody in, without any who is known may do everything", async () => {
+  const { rules, tokens } = await authFiles();
+  await expect(openWith({ rules })).rejects.toThrow("callers have no way to show a name");
+  const scope = await (await openWith({ tokens })).enter("control", callerOf(bearer(TOKENS.user)));
+  scope.assertControlsAll();
+});
+
+it("a file that has changed counts at the next look, for those alone whom it is about", async () => {
+  const files = await authFiles();
+  const all = await openWith(files);
+  const [user, admin] = [callerOf(bearer(TOKENS.user)), callerOf(bearer(TOKENS.admin))];
+  expect([await fate(all, user), await fate(all, admin)]).toEqual(["token:user", "token:admin"]);
+  writeFileSync(files.tokens, `admin:${hashToken(TOKENS.admin)}\nuser:${hashToken(createToken())}\n`);
+  expect(await fate(all, user)).toBe("token:user");
+  expect(await all.refresh()).toEqual([files.tokens]);
+  expect(await fate(all, user)).toMatchObject({ code: "unauthenticated", message: "The token is not known." });
+  expect(await fate(all, admin)).toBe("token:admin");
+  writeFileSync(files.rules, 'allow: [{ who: "token:admin", kinds: control }]');
+  expect(await all.refresh()).toEqual([files.rules]);
+  expect(await fate(all, admin)).toMatchObject({ code: "permission_denied" });
+});
+
+it("a file that cannot be read is told, and the others count all the same", async () => {
+  const files = await authFiles();
+  const all = await openWith(files);
+  const alice = callerOf(basic("alice", "open sesame"));
+  expect(await fate(all, alice)).toBe("alice");
+  writeFileSync(files.tokens, "no token");
+  writeFileSync(files.users, "# nobody\n");
+  await expect(all.refresh()).rejects.toMatchObject({ code: "failed_precondition" });
+  expect(await fate(all, alice)).toMatchObject({ code: "unauthenticated" });
+  expect(await fate(all, callerOf(bearer(TOKENS.user)))).toBe("token:user");
+});
+
+it("a call that lasts is ended once its credentials count no more, unless it is over", async () => {
+  const files = await authFiles();
+  const all = await openWith(files);
+  const ended: string[] = [];
+  const watch = async (name: "user" | "admin" | "team") => {
+    const caller = callerOf(bearer(TOKENS[name]));
+    const scope = await all.enter("read", caller);
+    return all.watch({ kind: "read", caller, scope, end: ({ code }) => ended.push(`${name}: ${code}`) });
+  };
+  const [, , stop] = [await watch("user"), await watch("admin"), await watch("team")];
+  stop?.();
+  writeFileSync(files.tokens, `admin:${hashToken(TOKENS.admin)}\n`);
+  await all.refresh();
+  await expect.poll(() => ended).toEqual(["user: unauthenticated"]);
+});
+
+it("a name and its password stand apart by a colon, and both are there", async () => {
+  const folder = tempFolder({ users: `ab:${await hashPassword("abc", CHEAP)}\n` });
+  const users = await openWith({ users: join(folder, "users") });
+  expect(await fate(users, callerOf(`Basic ${Buffer.from("abc").toString("base64")}`))).toMatchObject({
+    code: "unauthenticated",
+  });
+  const nameless = await openWith({ username: "", password: "abc" });
+  expect(await fate(nameless, callerOf(basic("", "abc")))).toMatchObject({ code: "unauthenticated" });
+});
+
+it("logins that wait are given up as the server ends", async () => {
+  const users = await open(["users"]);
+  const logins = [1, 2, 3].map((time) => fate(users, callerOf(basic("alice", `wrong ${time}`))));
+  await Promise.resolve();
+  users.close();
+  const codes = (await Promise.all(logins)).map((found) => (found as { code?: string }).code);
+  expect(codes).toEqual(["unauthenticated", "unavailable", "unavailable"]);
+  (await open(["tokens"])).close();
 });

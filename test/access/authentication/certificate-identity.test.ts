@@ -21,6 +21,7 @@ test.each<[string, Certificate, readonly string[] | undefined]>([
   ],
   ["alternative names alone", { subjectaltname: "DNS:a.example" }, ["dns:a.example"]],
   ["none that Node had to quote", { subject: { CN: "c" }, subjectaltname: 'DNS:a, DNS:"b, DNS:root"' }, ["cn:c"]],
+  ["none of two lines", { subjectaltname: "DNS:a\nb, DNS:c\n, URI:d" }, ["uri:d"]],
   ["none of several common names", { subject: { CN: ["a", "b"] } }, undefined],
   ["none of a certificate without any", { subject: {}, subjectaltname: "DNS:" }, undefined],
 ])("a client's certificate has %s", (_, certificate, names) => {

@@ -1,4 +1,4 @@
-import { expect, test, vi } from "vitest";
+import { expect, onTestFinished, test, vi } from "vitest";
 import { KnownCredentials, type Verified } from "../../../src/access/authentication/known-credentials.ts";
 
 const ALICE = { names: ["alice"] } as const;
@@ -55,4 +55,30 @@ test("a check that began before a change is made again", async () => {
   const verify = vi.fn(async (): Promise<Verified> => outcomes.shift() as Verified);
   expect(await known.identify("Basic a", verify)).toBe(RIGHT);
   expect(verify).toHaveBeenCalledTimes(2);
+});
+
+test("what was not used for 4096 others is forgotten", async () => {
+  const known = new KnownCredentials();
+  const verify = vi.fn(async (): Promise<Verified> => RIGHT);
+  const remember = async (from: number, to: number) => {
+    for (let other = from; other < to; other++) await known.identify(`Bearer ${other}`, async () => RIGHT);
+  };
+  await known.identify("Basic a", verify);
+  await remember(0, 4095);
+  expect(known.identify("Basic a", verify)).toBe(RIGHT);
+  await remember(5000, 5000 + 4096);
+  await known.identify("Basic a", verify);
+  expect(verify).toHaveBeenCalledTimes(2);
+});
+
+test("what is right until a time is known until then, and no longer", async () => {
+  vi.useFakeTimers({ toFake: ["Date"], now: 1000 });
+  onTestFinished(() => void vi.useRealTimers());
+  const known = new KnownCredentials();
+  const right = { ...RIGHT, until: 2000 };
+  await known.identify("Bearer a", async () => right);
+  vi.setSystemTime(1999);
+  expect(known.identify("Bearer a", () => Promise.reject(new Error("asked")))).toBe(right);
+  vi.setSystemTime(2000);
+  await expect(known.identify("Bearer a", () => Promise.reject(new Error("asked")))).rejects.toThrow("asked");
 });

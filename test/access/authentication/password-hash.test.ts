@@ -57,6 +57,10 @@ test.each([
   expect(() => parsePasswordHash(`$scrypt$${refused}$AAAA$${HASH}`)).toThrow("costs");
 });
 
+test("a hash of sixteen bytes is taken", () => {
+  expect(parsePasswordHash(`$scrypt$ln=14,r=8,p=5$AAAA$${"A".repeat(22)}`).hash).toHaveLength(16);
+});
+
 test.each([
   ` $scrypt$ln=14,r=8,p=5$AAAA$${HASH}`,
   `$scrypt$ln=14,r=8,p=5$AAAA$${HASH} `,

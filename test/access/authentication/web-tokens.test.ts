@@ -1,3 +1,4 @@
+import { generateKeyPairSync, type KeyObject } from "node:crypto";
 import { createServer, type RequestListener } from "node:http";
 import type { AddressInfo } from "node:net";
 import { exportJWK, generateKeyPair, type JWK, type JWTPayload, SignJWT, UnsecuredJWT } from "jose";
@@ -52,6 +53,48 @@ test.each(["RS256", "PS512", "ES256", "EdDSA"])(
     for (let time = 0; time < 2; time++) expect(await nameOf(authentication, token)).toBe("jwt:dora");
   },
 );
+
+test("keys that say nothing of algorithms are for all of their kind", async () => {
+  const rsa = generateKeyPairSync("rsa", { modulusLength: 2048 });
+  const ofCurve = (namedCurve: string) => generateKeyPairSync("ec", { namedCurve });
+  const pairs: readonly (readonly [string, { readonly publicKey: KeyObject; readonly privateKey: KeyObject }])[] = [
+    ...["RS256", "RS384", "RS512", "PS256", "PS384", "PS512"].map((alg) => [alg, rsa] as const),
+    ...([
+      ["ES256", ofCurve("P-256")],
+      ["ES384", ofCurve("P-384")],
+      ["ES512", ofCurve("P-521")],
+    ] as const),
+    ...["EdDSA", "Ed25519"].map((alg) => [alg, generateKeyPairSync("ed25519")] as const),
+  ];
+  const secret = Buffer.alloc(64, 7);
+  const secrets = ["HS256", "HS384", "HS512"].map((alg) => ({
+    kty: "oct",
+    kid: alg,
+    alg,
+    k: secret.toString("base64url"),
+  }));
+  const keys = pairs.map(async ([kid, { publicKey }]) => ({ ...(await exportJWK(publicKey)), kid }));
+  const authentication = await open(keyFile([...(await Promise.all(keys)), ...secrets]));
+  for (const [alg, key] of [
+    ...pairs.map(([name, { privateKey }]) => [name, privateKey] as const),
+    ...secrets.map(({ kid }) => [kid, secret] as const),
+  ]) {
+    const token = new SignJWT(CLAIMS).setProtectedHeader({ alg, kid: alg }).setExpirationTime("1h");
+    expect([alg, await nameOf(authentication, await token.sign(key))]).toEqual([alg, "jwt:dora"]);
+  }
+});
+
+test("clocks may differ by half a minute, and a token says until when it counts, and for whom", async () => {
+  const key = await makeKey("ES256", "one");
+  const authentication = await open(keyFile([key.jwk]));
+  const { privateKey, publicKey } = generateKeyPairSync("ec", { namedCurve: "P-256" });
+  expect(await nameOf(authentication, await key.sign(CLAIMS, "-20s"))).toBe("jwt:dora");
+  expect(await nameOf(authentication, await key.sign(CLAIMS, "-40s"))).toMatch(/has expired/);
+  const other = await open(keyFile([{ ...(await exportJWK(publicKey)), kid: "one" }]));
+  const endless = await new SignJWT(CLAIMS).setProtectedHeader({ alg: "ES256", kid: "one" }).sign(privateKey);
+  expect(await nameOf(other, endless)).toMatch(/^unauthenticated: The claim exp/);
+  expect(await nameOf(authentication, await key.sign({ ...CLAIMS, sub: "" }))).toMatch(/^unauthenticated: /);
+});
 
 test("a token that is not for this server, or not any more, is refused with the reason", async () => {
   const [key, other] = [await makeKey("ES256", "one"), await makeKey("ES256", "one")];
@@ -160,15 +203,102 @@ test.each([
   },
 );
 
+test("an address is read again after ten minutes, and half a minute after it did not answer", async () => {
+  vi.useFakeTimers({ toFake: ["performance"] });
+  onTestFinished(() => void vi.useRealTimers());
+  let [reads, status] = [0, 200];
+  const address = await serve((_, response) => {
+    reads++;
+    response.writeHead(status).end('{"keys":[]}');
+  });
+  const authentication = await open(address);
+  const look = async (ms: number) => {
+    vi.advanceTimersByTime(ms);
+    return [await authentication.refresh().catch(({ code, message }) => `${code}: ${message}`), reads];
+  };
+  expect(await look(0)).toEqual([[], 1]);
+  expect(await look(599_999)).toEqual([[], 1]);
+  status = 404;
+  const problem = `unavailable: ${address} cannot be read: it answers with status 404`;
+  expect(await look(1)).toEqual([problem, 2]);
+  expect(await look(29_999)).toEqual([problem, 2]);
+  status = 200;
+  expect(await look(1)).toEqual([[], 3]);
+});
+
+test("a key that is missed again is asked for after ten seconds, told from others by 256 characters", async () => {
+  vi.useFakeTimers({ toFake: ["performance"] });
+  onTestFinished(() => void vi.useRealTimers());
+  let reads = 0;
+  const authentication = await open(
+    await serve((_, response) => {
+      reads++;
+      response.end('{"keys":[]}');
+    }),
+  );
+  const { privateKey } = generateKeyPairSync("ec", { namedCurve: "P-256" });
+  const readsAfter = async (ms: number, kid: string | undefined) => {
+    vi.advanceTimersByTime(ms);
+    const token = new SignJWT(CLAIMS).setProtectedHeader({ alg: "ES256", ...(kid !== undefined && { kid }) });
+    expect(await nameOf(authentication, await token.setExpirationTime("1h").sign(privateKey))).toMatch(/No key is/);
+    return reads;
+  };
+  expect(await readsAfter(2000, "a")).toBe(2);
+  expect(await readsAfter(9999, "a")).toBe(2);
+  expect(await readsAfter(1, "a")).toBe(3);
+  const long = "k".repeat(255);
+  expect(await readsAfter(2000, `${long}ka`)).toBe(4);
+  expect(await readsAfter(2000, `${long}kb`)).toBe(4);
+  expect(await readsAfter(2000, `${long}b`)).toBe(5);
+  expect(await readsAfter(2000, undefined)).toBe(6);
+});
+
+test("a secret is long, and for tokens that name it or none", async () => {
+  const sign = (bytes: number, kid?: string) =>
+    new SignJWT(CLAIMS)
+      .setProtectedHeader({ alg: "HS256", ...(kid !== undefined && { kid }) })
+      .setExpirationTime("1h")
+      .sign(Buffer.alloc(bytes, 7));
+  const openWith = (bytes: number) =>
+    open(keyFile([{ kty: "oct", kid: "s", alg: "HS256", k: Buffer.alloc(bytes, 7).toString("base64url") }]));
+  const [long, short] = [await openWith(32), await openWith(31)];
+  expect([await nameOf(long, await sign(32, "s")), await nameOf(long, await sign(32))]).toEqual([
+    "jwt:dora",
+    "jwt:dora",
+  ]);
+  for (const told of [await nameOf(long, await sign(32, "t")), await nameOf(short, await sign(31))])
+    expect(told).toBe("unauthenticated: The token is not signed as this server expects.");
+});
+
+test.each(["secret", "[]", "null", '{"keys":{}}', '{"keys":[null]}', '{"keys":["secret"]}'])(
+  "a file that says %s is no set of keys",
+  async (text) => {
+    const opening = open(`${tempFolder({ "keys.json": text })}/keys.json`);
+    await expect(opening).rejects.toThrow(/keys\.json is not a JSON Web Key Set; expected \{"keys": \[\.\.\.\]\}\.$/);
+  },
+);
+
 test.each([
   "http://keys.example/",
   "ftp://127.0.0.1/",
   "https://user:secret@keys.example/",
+  "https://user@keys.example/",
+  "https://:secret@keys.example/",
   "http://127.0.0.1.example/",
+  "http://localhost.example/",
+  "http://10.0.0.1/",
+  "https://",
 ])("the address %s is refused", async (address) => {
   await expect(open(address)).rejects.toThrow("expected https://");
   await expect(open(address)).rejects.not.toThrow("secret");
 });
+
+test.each(["http://localhost:1/", "http://[::1]:1/", "http://127.0.0.1:1/", "HTTPS://127.0.0.1:1/"])(
+  "the address %s is taken, though it does not answer yet",
+  async (address) => {
+    await expect(open(address)).resolves.toBeDefined();
+  },
+);
 
 test("issuer and audience have to be told", async () => {
   const opening = openAuthentication({ jwks: "keys.json" }, { proxies: new TrustedProxies([]) });
