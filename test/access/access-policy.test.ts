@@ -2,6 +2,7 @@ import { hostname, networkInterfaces } from "node:os";
 import { describe, expect, it } from "vitest";
 import { AccessPolicy } from "../../src/access/access-policy.ts";
 import type { Caller } from "../../src/access/caller.ts";
+import { isLocalCaller } from "../../src/access/control-access.ts";
 import { PageToken } from "../../src/access/page-token.ts";
 import { TrustedProxies } from "../../src/access/trusted-proxies.ts";
 
@@ -97,6 +98,22 @@ describe("calls that change the server", () => {
       expect(() => policy.check("control", { ...LOCAL, headers })).toThrow(refusal("web pages"));
     }
   });
+
+  it("tell a web page by what it was known, of bounded length", () => {
+    const policy = new AccessPolicy({ allowControl: "all" });
+    for (const [headers, sign] of [
+      [{ origin: "a".repeat(1000) }, `(Origin: ${"a".repeat(100)})`],
+      [{ "sec-fetch-site": "b".repeat(1000) }, `(Sec-Fetch-Site: ${"b".repeat(100)})`],
+    ] as const)
+      expect(() => policy.check("control", { ...LOCAL, headers })).toThrow(refusal(`open to web pages ${sign};`));
+  });
+});
+
+it("a local caller is a program or page of this machine, without a proxy between", () => {
+  const headers = { origin: "https://attacker.example" };
+  expect([LOCAL, { ...LOCAL, headers }, REMOTE, { ...LOCAL, headers: { via: "x" } }].map(isLocalCaller)).toEqual([
+    ...[true, true, false, false],
+  ]);
 });
 
 describe("inference", () => {
@@ -121,6 +138,34 @@ describe("inference", () => {
     expect(() => new AccessPolicy().check("inference", { ...LOCAL, headers })).toThrow(refusal("--cors-origin"));
     const others = new AccessPolicy({ corsOrigins: ["https://app.example.com"] });
     expect(() => others.check("inference", { ...LOCAL, headers })).toThrow(refusal("--cors-origin"));
+  });
+
+  it.each([
+    [{ "sec-fetch-site": "cross-site" }, "unknown", "*"],
+    [{ origin: "null" }, "null", "*"],
+    [{ origin: `http://${"a".repeat(1000)}` }, `http://${"a".repeat(93)}`, `http://${"a".repeat(93)}`],
+  ])("of %o is refused with what opens it, of bounded length", (headers, page, flag) => {
+    const message = `Web pages of another origin (${page}) may not run models here; start the server with --cors-origin ${flag} to let them,`;
+    expect(() => new AccessPolicy().check("inference", { ...LOCAL, headers })).toThrow(refusal(message));
+  });
+
+  it.each<Partial<Caller>>([
+    { host: undefined, headers: { origin: "http://localhost:9001" } },
+    { headers: { origin: "xhttp://localhost:9001" } },
+    { host: "10.0.0.5:4430", headers: { origin: "https://10.0.0.50" } },
+    { host: "10.0.0.5:8080", headers: { origin: "http://10.0.0.580" } },
+    { host: "a.example:4430", headers: { origin: "https://a.example0" } },
+    { host: "a.example:8080", headers: { origin: "http://a.example80" } },
+  ])("is not open to a page of an origin that is only like the server's: %o", (caller) => {
+    expect(() => new AccessPolicy().check("inference", { ...REMOTE, host: "localhost:9001", ...caller })).toThrow(
+      refusal("--cors-origin"),
+    );
+  });
+
+  it("is open to pages of all origins only where they say which", () => {
+    const policy = new AccessPolicy({ corsOrigins: ["*"] });
+    const headers = { "sec-fetch-site": "cross-site" };
+    expect(() => policy.check("inference", { ...REMOTE, headers })).toThrow(refusal("--cors-origin"));
   });
 
   it("is open to pages of the origins that are named, or of all", () => {
@@ -178,9 +223,12 @@ describe("the server's own page", () => {
     policy.check("control", pageAt(host));
   });
 
-  it.each(["evil.example", "10.0.0.5.nip.io:9001", ""])("changes nothing under another name, such as %j", (host) => {
-    expect(() => policy.check("control", pageAt(host))).toThrow(refusal("not open to web pages"));
-  });
+  it.each(["evil.example", "10.0.0.5.nip.io:9001", "10.0.0.[5:9001", "[fe80:]:1]:80", ""])(
+    "changes nothing under another name, such as %j",
+    (host) => {
+      expect(() => policy.check("control", pageAt(host))).toThrow(refusal("not open to web pages"));
+    },
+  );
 
   it("may change the server under any name where callers have names", () => {
     const known = new AccessPolicy({ allowControl: "all", pageToken, authentication: {} as never });

@@ -1,5 +1,5 @@
-import { describe, expect, it } from "vitest";
-import { CallScope } from "../../src/access/call-scope.ts";
+import { describe, expect, it, test } from "vitest";
+import { CallScope, currentScope, runInScope } from "../../src/access/call-scope.ts";
 import type { CallKind } from "../../src/access/caller.ts";
 import { readRules } from "../../src/access/rules/access-rules.ts";
 import { parseYaml } from "../../src/tensor/codecs/config/yaml.ts";
@@ -82,4 +82,19 @@ it("a scope is due once its time is over, until it has adopted a later one", () 
   expect([scope.isDue, scope.knows("b")]).toEqual([true, true]);
   scope.adopt(scopeOf("read", "ops"));
   expect([scope.isDue, scope.user, scope.knows("b")]).toEqual([false, "ops", false]);
+});
+
+test("a call runs in its scope to its last await, and no other does", async () => {
+  const [one, other] = [scopeOf("read", "ann"), scopeOf("read", "ops")];
+  const seen = await Promise.all(
+    [one, other].map((scope) =>
+      runInScope(scope, async () => {
+        await new Promise(setImmediate);
+        return currentScope();
+      }),
+    ),
+  );
+  expect(seen).toEqual([one, other]);
+  expect(seen[0]).toBe(one);
+  expect(currentScope()).toBeUndefined();
 });

@@ -1,6 +1,8 @@
-import { hostname, networkInterfaces } from "node:os";
-import { expect, test } from "vitest";
-import { isLoopback, isOwnHost, plainAddress } from "../../src/access/network-address.ts";
+import { syncBuiltinESMExports } from "node:module";
+import { Socket } from "node:net";
+import os, { hostname, networkInterfaces } from "node:os";
+import { expect, onTestFinished, test, vi } from "vitest";
+import { isLoopback, isOwnHost, markLocal, plainAddress } from "../../src/access/network-address.ts";
 
 test.each(["127.0.0.1", "127.1.2.3", "127.0.0.1:5000", "::ffff:127.0.0.1", "::1", "[::1]", "[::1]:5000", "unix:"])(
   "%s is an address of programs on this machine",
@@ -50,3 +52,30 @@ test.each(["x[::1]:80", "[::1]:80x", "[::1]x", "x1.2.3.4:80", "1.2.3.4:80x", "1.
     expect(plainAddress(text)).toBeUndefined();
   },
 );
+
+/** Has this machine another name until the test ends. */
+function nameMachine(name: string): void {
+  const spy = vi.spyOn(os, "hostname").mockReturnValue(name);
+  syncBuiltinESMExports();
+  onTestFinished(() => {
+    spy.mockRestore();
+    syncBuiltinESMExports();
+  });
+}
+
+test("a machine has its whole name, and the first part of it", () => {
+  nameMachine("Box.example.org");
+  expect(["box.example.org", "BOX:80", "box.example", "example.org", "b", ""].map(isOwnHost)).toEqual([
+    ...[true, true, false, false, false, false],
+  ]);
+});
+
+test("a machine without a name has no empty one", () => {
+  nameMachine("");
+  expect(["", ":80", "."].map(isOwnHost)).toEqual([false, false, false]);
+});
+
+test("a connection of a Unix socket is one of this machine", () => {
+  const { remoteAddress = "" } = markLocal(new Socket());
+  expect([remoteAddress, isLoopback(remoteAddress)]).toEqual(["unix:", true]);
+});

@@ -58,6 +58,30 @@ describe("TlsFiles.open", () => {
     await expect(TlsFiles.open({ cert: chain, key, clientCa })).resolves.toBeInstanceOf(TlsFiles);
   });
 
+  test.each(["X509 ", "TRUSTED "])("takes certificates in the form %s", async (form) => {
+    const chain = own.toString().replaceAll(" CERTIFICATE", ` ${form}CERTIFICATE`);
+    const { certificate: first } = await TlsFiles.open({ cert: own.toString(), key });
+    expect(readCertificates(Buffer.from(chain), "chain").map(({ raw }) => raw.equals(first.raw))).toEqual([true]);
+    expect(first.subject).toContain("CN=");
+  });
+
+  test("takes another key for what it is, and texts by what they are, without a place", async () => {
+    const opening = TlsFiles.open({ cert: own.toString(), key: tlsFile("locked.key").toString() });
+    await expect(opening).rejects.toThrow(/^The TLS files do not fit together: the private key has a passphrase/);
+    const none = TlsFiles.open({ cert: tlsFile("server.key").toString(), key });
+    await expect(none).rejects.toThrow(/^The certificate has no certificate; expected -----BEGIN CERTIFICATE-----/);
+    const noKey = TlsFiles.open({ cert: own.toString(), key: other.toString() });
+    await expect(noKey).rejects.toThrow(/; expected a certificate and its private key in PEM form\.$/);
+  });
+
+  test("is for gRPC alone where it says so", async () => {
+    const scopes = [undefined, "ports", "grpc"] as const;
+    const files = await Promise.all(scopes.map((scope) => TlsFiles.open({ cert, key, scope })));
+    expect(files.map(({ isForGrpcAlone }) => isForGrpcAlone)).toEqual([false, false, true]);
+    expect(files[0]?.validityProblem()).toBeUndefined();
+    expect(files[0]?.credentials).toMatchObject({ cert: own, key: tlsFile("server.key") });
+  });
+
   test("refuses what is no PEM", async () => {
     const folder = tempFolder({ "server.der": Uint8Array.of(0x30, 0x82, 1, 2) });
     const opened = TlsFiles.open({ cert: join(folder, "server.der"), key });
@@ -117,6 +141,10 @@ const DAY_MS = 24 * 60 * 60 * 1000;
 
 test.each([
   ["is in time", FROM + DAY_MS, undefined, undefined],
+  ["has just begun", FROM, undefined, undefined],
+  ["has 14 days left", TO - 14 * DAY_MS, undefined, undefined],
+  ["has just less left", TO - 14 * DAY_MS + 1, true, /expires on/],
+  ["is at its end", TO, true, /expires on/],
   [
     "is not valid yet",
     FROM - 1,
@@ -139,4 +167,15 @@ test("a short-lived certificate is renewed in its last tenth", () => {
   expect(validityProblem([day], 0.8 * DAY_MS)).toBeUndefined();
   expect(validityProblem([day], 0.95 * DAY_MS)?.text).toMatch(/^the certificate expires on/);
   expect(validityProblem([day, hours(0, DAY_MS / 2)], 0.95 * DAY_MS)?.text).toMatch(/^the certificate expired on/);
+});
+
+test("of several problems one that is there counts before one that comes, and a name is on one line", () => {
+  const of = (subject: string, to: number) =>
+    ({ subject, validFrom: new Date(0).toUTCString(), validTo: new Date(to).toUTCString() }) as never;
+  const [soon, over] = [of("O=a\nCN=b\nOU=c", 11_000), of("", 5000)];
+  expect(validityProblem([soon], 10_000)).toEqual({
+    ...{ isSoon: true, text: "the certificate of O=a, CN=b, OU=c expires on Thu, 01 Jan 1970 00:00:11 GMT" },
+  });
+  expect(validityProblem([soon, over], 10_000)?.isSoon).toBe(false);
+  expect(validityProblem([])).toBeUndefined();
 });
