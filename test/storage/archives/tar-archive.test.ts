@@ -1,7 +1,7 @@
 import { randomBytes } from "node:crypto";
 import { readdirSync, readlinkSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { gzipSync } from "node:zlib";
+import { gunzipSync, gzipSync } from "node:zlib";
 import { expect, test } from "vitest";
 import { readTarball } from "../../../src/storage/archives/tar-archive.ts";
 import { tempFolder } from "../../helpers/temp-folder.ts";
@@ -122,6 +122,11 @@ test.each<[string, Buffer, string]>([
   ["GNU's header", makeTarball([{ name: "././@LongLink", type: "L", text: "long/name\0" }, ...ONE]), "long/name"],
   ["the field before it", withHeader(ONE, (header) => void header.write("some/folder", 345)), "some/folder/a"],
   ["the name alone where GNU has times in that field", withTimes, "a"],
+  [
+    "GNU's header before one that says nothing of names",
+    makeTarball([{ name: "././@LongLink", type: "L", text: "long/name\0" }, pax("comment=x"), ...ONE]),
+    "long/name",
+  ],
 ])("takes a name from %s", async (_, bytes, name) => {
   expect(await read(bytes)).toEqual({ [name]: "12345" });
 });
@@ -160,6 +165,7 @@ test.each([
   " path=a\n",
   "0x9 path=a\n",
   "9 path a\n",
+  "9 path=a\nx",
   "-9 path=a\n",
   "9",
 ])("refuses the record %j of an extended header", async (text) => {
@@ -223,4 +229,53 @@ test.each([
     code: "data_loss",
     message: "it is not a gzipped tar archive, or a damaged or cut one. Download it again.",
   });
+});
+
+test("a size that begins otherwise is none, even of an empty file", async () => {
+  const empty = [{ name: "a", text: "" }];
+  expect(await read(withHeader(empty, sized("00000000000")))).toEqual({ a: "" });
+  await expect(read(withHeader(empty, sized("x0000000000")))).rejects.toMatchObject({ code: "data_loss" });
+});
+
+test("files behind the end are told, in either form, wherever they stand", async () => {
+  const gnu = gunzipSync(withTimes);
+  for (const more of [makeTar(ONE), gnu]) {
+    const bytes = Buffer.concat([makeTar(ONE), Buffer.alloc(4096, "x"), more]);
+    await expect(read(gzipSync(bytes))).rejects.toMatchObject({
+      code: "data_loss",
+      message: expect.stringContaining("it has files behind its end"),
+    });
+  }
+});
+
+test("a damaged archive is told with its cause, if there is one", async () => {
+  const told = async (bytes: Buffer) => read(bytes).catch((reason: Error) => reason.cause);
+  expect(await told(makeTarball(ENTRIES).subarray(0, 300))).toMatchObject({ code: "Z_BUF_ERROR" });
+  const whole = read(gzipSync(changed(3))).catch((reason: Error) => "cause" in reason);
+  expect(await whole).toBe(false);
+});
+
+test("an abort ends the reading amid entries that are passed over, and amid what follows the last one", async () => {
+  const folder = tempFolder();
+  const links = Array.from({ length: 5 }, () => ({ name: "l", text: "", type: "2" }));
+  writeFileSync(join(folder, "links.tar"), makeTar(links));
+  const amid = new AbortController();
+  const names: string[] = [];
+  const onOther = (name: string) => {
+    names.push(name);
+    amid.abort(new Error("left"));
+  };
+  const reading = readTarball(join(folder, "links.tar"), { isGzipped: false, onOther, signal: amid.signal }).next();
+  await expect(reading).rejects.toThrow("left");
+  expect(names).toEqual(["l"]);
+  writeFileSync(join(folder, "long.tar"), Buffer.concat([makeTar(ONE), Buffer.alloc(20_000_000)]));
+  const behind = new AbortController();
+  const readAll = async () => {
+    for await (const { name } of readTarball(join(folder, "long.tar"), { isGzipped: false, signal: behind.signal })) {
+      names.push(name);
+      setImmediate(() => behind.abort(new Error("gone")));
+    }
+  };
+  await expect(readAll()).rejects.toThrow("gone");
+  expect(names).toEqual(["l", "a"]);
 });
