@@ -1,0 +1,118 @@
+import { Server, Socket } from "node:net";
+import { expect, onTestFinished, test, vi } from "vitest";
+import {
+  ConnectionLimit,
+  type ConnectionProblem,
+  DescriptorReserve,
+  describeConnection,
+} from "../../../src/platform/limits/connection-limit.ts";
+import { ThreadCounts } from "../../../src/platform/limits/thread-counts.ts";
+
+/** Ports of a limit, to which connections come from addresses, on a clock that stops until it is told. */
+function openPorts(
+  max: number,
+  options: { counts?: ThreadCounts; descriptors?: DescriptorReserve; side?: number } = {},
+) {
+  vi.useFakeTimers({ toFake: ["performance"] });
+  onTestFinished(() => void vi.useRealTimers());
+  const problems: ConnectionProblem[] = [];
+  const limit = new ConnectionLimit({ max, onProblem: (problem) => problems.push(problem), ...options });
+  const [port, side] = [new Server(), new Server()];
+  limit.guard(port);
+  limit.ofSidePort(options.side ?? 0).guard(side);
+  const ended: Socket[] = [];
+  const connect = (value: string, isBusy?: () => boolean, to = port) => {
+    const socket: Socket = Object.defineProperty(new Socket(), "remoteAddress", { value });
+    socket.on("error", () => {});
+    if (isBusy !== undefined) describeConnection(socket, { isBusy, end: () => void ended.push(socket) });
+    to.emit("connection", socket);
+    return socket;
+  };
+  return { connect, ended, problems, side };
+}
+
+const [idleUse, busyUse] = [() => false, () => true];
+
+test("the oldest idle connection is ended in its protocol's form, of the client that has most, and of none that has fewer", () => {
+  const { connect, ended, problems } = openPorts(5);
+  const other = connect("b", idleUse);
+  const greedy = [connect("a", busyUse), connect("a", idleUse), connect("a"), connect("a", idleUse)];
+  expect(connect("c").destroyed).toBe(false);
+  expect(ended).toEqual([greedy[1]]);
+  expect(connect("d").destroyed).toBe(false);
+  expect([greedy[2]?.destroyed, ended.length]).toEqual([true, 1]);
+  expect(problems).toEqual([
+    { kind: "shared", open: 5 },
+    { kind: "shared", open: 6 },
+  ]);
+  // As many as two others have makes no room for a second one of theirs.
+  expect(connect("b").destroyed).toBe(true);
+  expect(problems.at(-1)).toEqual({ kind: "full", open: 7 });
+  expect(other.destroyed).toBe(false);
+});
+
+test("a connection counts until it closes, for the threads together", () => {
+  const memory = ThreadCounts.memoryFor(2);
+  const counts = new ThreadCounts(memory, 0);
+  const { connect } = openPorts(2, { counts });
+  new ThreadCounts(memory, 1).enter(2);
+  const first = connect("a");
+  expect([first.destroyed, connect("b").destroyed]).toEqual([false, true]);
+  first.emit("close");
+  expect([connect("b").destroyed, connect("b").destroyed]).toEqual([false, true]);
+});
+
+test("a search that found none is believed for a moment, but for a client that has fewer", () => {
+  let isBusy = true;
+  const { connect, ended } = openPorts(5);
+  for (let count = 0; count < 4; count++) connect("a", () => isBusy);
+  connect("c");
+  expect(connect("c").destroyed).toBe(true);
+  isBusy = false;
+  vi.advanceTimersByTime(49);
+  expect([connect("c").destroyed, ended.length]).toEqual([true, 0]);
+  expect([connect("d").destroyed, ended.length]).toEqual([false, 1]);
+  isBusy = true;
+  expect(connect("e").destroyed).toBe(true);
+  isBusy = false;
+  vi.advanceTimersByTime(49);
+  expect(connect("e").destroyed).toBe(true);
+  vi.advanceTimersByTime(1);
+  expect([connect("e").destroyed, ended.length]).toEqual([false, 2]);
+});
+
+test("a client that has its part of all connections, or would have as many as any other, ends none", () => {
+  const { connect } = openPorts(4);
+  const first = ["a", "a", "a", "b"].map((client) => connect(client));
+  expect([connect("b").destroyed, first[0]?.destroyed]).toEqual([false, true]);
+  expect(connect("b").destroyed).toBe(true);
+  expect(connect("c").destroyed).toBe(false);
+  expect(first.map(({ destroyed }) => destroyed)).toEqual([true, true, false, false]);
+});
+
+test("a side port's connections make room for each other alone, and are counted apart", () => {
+  const { connect, problems, ended, side } = openPorts(1, { side: 2 });
+  const main = connect("a");
+  const connectAside = (isBusy?: () => boolean) => connect("a", isBusy, side);
+  const [first, second] = [connectAside(busyUse), connectAside(idleUse)];
+  expect([connectAside(busyUse).destroyed, ended]).toEqual([false, [second]]);
+  expect([connectAside().destroyed, main.destroyed]).toEqual([true, false]);
+  expect(problems).toEqual([{ kind: "side", open: 2 }]);
+  first?.emit("close");
+  expect(connectAside().destroyed).toBe(false);
+});
+
+test("where no descriptor is left, an idle connection of any client makes room, and a busy one never", () => {
+  let open = 60;
+  const descriptors = new DescriptorReserve(() => ({ open, max: 100 }));
+  const { connect, problems, ended } = openPorts(0, { descriptors });
+  const [busy, idleOne] = [connect("a", busyUse), connect("a", idleUse)];
+  open = 100;
+  vi.advanceTimersByTime(51);
+  expect([connect("b", busyUse).destroyed, ended]).toEqual([false, [idleOne]]);
+  expect([connect("c").destroyed, busy?.destroyed]).toEqual([true, false]);
+  expect(problems).toEqual([
+    { kind: "descriptors", max: 100, hasEnded: true },
+    { kind: "descriptors", max: 100, hasEnded: false },
+  ]);
+});
