@@ -1,6 +1,7 @@
+import { buffer } from "node:stream/consumers";
 import { deflateSync, gunzipSync, gzipSync, inflateSync } from "node:zlib";
 import { describe, expect, test } from "vitest";
-import { compress, inflate } from "../../../src/platform/limits/compression.ts";
+import { compress, compressStream, inflate, isCompression } from "../../../src/platform/limits/compression.ts";
 import { MemoryBudget } from "../../../src/platform/limits/memory/memory-budget.ts";
 
 const MEGABYTE = 1024 * 1024;
@@ -107,4 +108,19 @@ test("ends where there is no room for what it makes", async () => {
   const memory = budget.open();
   const making = compress(PIECES, "gzip", (bytes) => memory.grow(bytes));
   await expect(making).rejects.toMatchObject({ code: "unavailable" });
+});
+
+test("compresses what arrives in parts, and fails as that does", async () => {
+  async function* parts(reason?: Error): AsyncGenerator<Uint8Array> {
+    yield* PIECES;
+    if (reason !== undefined) throw reason;
+  }
+  const [zipped, deflated] = [compressStream(parts(), "gzip"), compressStream(parts(), "deflate")];
+  expect(gunzipSync(await buffer(zipped)).equals(Buffer.concat(PIECES))).toBe(true);
+  expect(inflateSync(await buffer(deflated)).equals(Buffer.concat(PIECES))).toBe(true);
+  await expect(buffer(compressStream(parts(new Error("gone")), "gzip"))).rejects.toThrow("gone");
+});
+
+test("knows the compressions that there are by their names alone", () => {
+  expect(["gzip", "deflate", "br", "", "toString"].map(isCompression)).toEqual([true, true, false, false, false]);
 });

@@ -87,3 +87,30 @@ test("what was read a while ago is read again for a large request", () => {
   vi.setSystemTime(Date.now() + 200);
   expect(() => hold(budget, 10)).toThrow(refused);
 });
+
+test("the free memory is read again each second, until it is not watched any more", () => {
+  vi.useFakeTimers({ toFake: ["setInterval", "clearInterval"] });
+  onTestFinished(() => void vi.useRealTimers());
+  let bytes = MIB;
+  const stop = watchContainerRoom(() => ({ bytes, of: "this container" }));
+  bytes = 2 * MIB;
+  vi.advanceTimersByTime(999);
+  expect(containerRoom.freeBytes).toBe(MIB);
+  vi.advanceTimersByTime(1);
+  expect(containerRoom.freeBytes).toBe(2 * MIB);
+  stop();
+  expect([vi.getTimerCount(), containerRoom.freeBytes]).toEqual([0, Number.POSITIVE_INFINITY]);
+  expect(containerRoom.has(2 ** 50)).toBe(true);
+});
+
+test("free memory counts in whole kilobytes, and as much as a cell has room for", () => {
+  onTestFinished(() => containerRoom.update(undefined));
+  for (const [bytes, known] of [
+    [1023, 0],
+    [1024, 1024],
+    [2 ** 50, (2 ** 31 - 2) * 1024],
+  ] as const) {
+    containerRoom.update({ bytes, of: "this container" });
+    expect(containerRoom.freeBytes).toBe(known);
+  }
+});

@@ -1,7 +1,7 @@
 import { once } from "node:events";
 import { Worker } from "node:worker_threads";
 import sharp from "sharp";
-import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { afterEach, beforeEach, describe, expect, it, onTestFinished, vi } from "vitest";
 import { ImageReservation, reserveImages } from "../../../../src/platform/limits/memory/image-reservation.ts";
 import { MemoryBudget } from "../../../../src/platform/limits/memory/memory-budget.ts";
 import { threadMemory } from "../../../../src/platform/limits/memory/thread-memory.ts";
@@ -98,6 +98,67 @@ describe("reserveImages", () => {
     (await next).release();
     await expect(reserveImages(1, controller.signal)).rejects.toThrow("left");
     first.release();
+  });
+
+  /** Has all waiting end by a clock that stops until it is told. */
+  const stopClock = () => {
+    vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout"] });
+    onTestFinished(() => void vi.useRealTimers());
+  };
+
+  it("has an image wait for ten seconds, and no longer, and the next goes on", async () => {
+    stopClock();
+    const first = await reserveImages(90 * MB);
+    const refusal = reserveImages(20 * MB).catch((reason: unknown) => reason);
+    await vi.advanceTimersByTimeAsync(5000);
+    const next = reserveImages(10 * MB);
+    await vi.advanceTimersByTimeAsync(4999);
+    expect([await isSettled(refusal), await isSettled(next)]).toEqual([false, false]);
+    await vi.advanceTimersByTimeAsync(1);
+    expect(await refusal).toMatchObject({
+      code: "unavailable",
+      message:
+        "There was no memory to decode an image for 10 s: the images under way hold 94371840 bytes (--max-queue-bytes 104857600); try again later.",
+    });
+    (await next).release();
+    expect(vi.getTimerCount()).toBe(0);
+    first.release();
+  });
+
+  it("looks soon for what other threads have freed, and less often later", async () => {
+    stopClock();
+    for (const [waitedMs, nextMs] of [
+      [0, 4],
+      [4, 8],
+      [60, 64],
+      [124, 100],
+      [224, 100],
+    ] as const) {
+      threadMemory.add(90 * MB);
+      const waiting = reserveImages(20 * MB);
+      await vi.advanceTimersByTimeAsync(waitedMs);
+      // As another thread does, of which this one is not told.
+      threadMemory.add(-90 * MB);
+      await vi.advanceTimersByTimeAsync(nextMs - 1);
+      expect(await isSettled(waiting)).toBe(false);
+      await vi.advanceTimersByTimeAsync(1);
+      expect(await isSettled(waiting)).toBe(true);
+      (await waiting).release();
+    }
+  });
+
+  it("takes an image of a quarter more than the limit and 256 MB, and no byte more", async () => {
+    (await reserveImages(381 * MB)).release();
+    await expect(reserveImages(381 * MB + 1)).rejects.toMatchObject({ code: "invalid_argument" });
+  });
+
+  it("counts what is held once, however often it is changed or released", async () => {
+    const image = await reserveImages(10 * MB);
+    image.resize(30 * MB);
+    expect(threadMemory.heldBytes).toBe(30 * MB);
+    image.resize(20 * MB);
+    for (let time = 0; time < 2; time++) image.release();
+    expect(threadMemory.heldBytes).toBe(0);
   });
 
   it("gets back what another thread held that was terminated", async () => {

@@ -1,4 +1,5 @@
 import { describe, expect, it } from "vitest";
+import { ServingError } from "../../../../src/errors.ts";
 import { MAX_PREALLOCATED_BYTES } from "../../../../src/platform/limits/memory/byte-list.ts";
 import { MemoryBudget } from "../../../../src/platform/limits/memory/memory-budget.ts";
 import { MessageArrival } from "../../../../src/platform/limits/memory/message-arrival.ts";
@@ -47,5 +48,38 @@ describe("a message that arrives", () => {
     expect(share.receiving).toMatchObject({ movedBytes: LENGTH / 4, leftBytes: (3 * LENGTH) / 4, isClientsTurn: true });
     arrival.done();
     expect(share.receiving).toBeUndefined();
+  });
+
+  it("has as much left as has come where it announces nothing, and a piece at least", () => {
+    const arrival = arrive(new MemoryBudget(LENGTH), 0);
+    expect(arrival).toMatchObject({ movedBytes: 0, leftBytes: 64 * 1024, stepBytes: 0, isFromBackend: false });
+    arrival.add(100_000);
+    expect(arrival).toMatchObject({ movedBytes: 100_000, leftBytes: 100_000, countedBytes: 100_000 });
+    arrival.announce(100_001);
+    expect(arrival.leftBytes).toBe(1);
+  });
+
+  it("reserves nothing more for what it has reserved, and no more than is announced", () => {
+    const memory = new MemoryBudget(LENGTH);
+    const arrival = arrive(memory, 50_000);
+    arrival.add(20_000);
+    expect([arrival.countedBytes, memory.heldBytes]).toEqual([50_000, 50_000]);
+    arrival.add(30_000);
+    expect([arrival.countedBytes, memory.heldBytes]).toEqual([50_000, 50_000]);
+    arrival.add(1);
+    expect([arrival.countedBytes, memory.heldBytes]).toEqual([50_001, 50_001]);
+  });
+
+  it("is ended by its own function, and lets another one that has taken its place wait on", () => {
+    const share = new MemoryBudget(LENGTH).open();
+    const errors: unknown[] = [];
+    const first = new MessageArrival(share, (error) => errors.push(error), true);
+    const second = new MessageArrival(share);
+    first.done();
+    expect([share.receiving, first.isFromBackend]).toEqual([second, true]);
+    const error = new ServingError("unavailable", "no room");
+    first.end(error);
+    second.end(error);
+    expect(errors).toEqual([error]);
   });
 });
