@@ -2,7 +2,7 @@ import { Server, Socket } from "node:net";
 import { beforeEach, expect, onTestFinished, test, vi } from "vitest";
 import { LocalGate, openClientGate, openConnectionLimit } from "../../src/access/client-gate.ts";
 import { TrustedProxies } from "../../src/access/trusted-proxies.ts";
-import { describeConnection } from "../../src/platform/limits/connection-limit.ts";
+import { describeConnection } from "../../src/platform/limits/open-connections.ts";
 
 const CALL = { address: "198.51.100.7", host: undefined, headers: {} };
 
@@ -124,7 +124,8 @@ test("connections of a trusted proxy make no room", () => {
 test("the log tells of a port's own limit, and of a connection that the system does not give", () => {
   const { port, connect } = openPort(0, { own: 1 });
   const busy = connect("198.51.100.7");
-  describeConnection(busy, { isBusy: () => true, end: () => expect.fail() });
+  const [isTrue, none] = [() => true, () => 0];
+  describeConnection(busy, { isBusy: isTrue, isWorking: isTrue, movedBytes: none, end: () => expect.fail() });
   expect(areGone([connect("198.51.100.8"), busy])).toEqual([true, false]);
   expect(lines.splice(0)).toEqual([
     [expect.stringMatching(/^connections of the port for administration, .+ are refused: 1 are busy, the most/)],

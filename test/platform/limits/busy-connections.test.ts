@@ -159,7 +159,13 @@ test("a connection on which something moves makes no room", async () => {
 test("encrypted streams that are not used make room, and the log says so", async () => {
   const { log, find } = createEventLog();
   const tls = { cert: tlsPath("server.pem"), key: tlsPath("server.key") };
-  const { grpcAddress } = await startServer({ stages: [{ driver: "null" }], maxConnections: 3, log, tls, listeners: 1 });
+  const { grpcAddress } = await startServer({
+    stages: [{ driver: "null" }],
+    maxConnections: 3,
+    log,
+    tls,
+    listeners: 1,
+  });
   const port = Number(grpcAddress.split(":").at(-1));
   const openTls = (localAddress: string) => () =>
     connectTls({ port, host: "127.0.0.1", localAddress, rejectUnauthorized: false, ALPNProtocols: ["h2"] } as object);

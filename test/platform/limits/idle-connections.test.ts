@@ -4,8 +4,8 @@ import {
   ConnectionLimit,
   type ConnectionProblem,
   DescriptorReserve,
-  describeConnection,
 } from "../../../src/platform/limits/connection-limit.ts";
+import { describeConnection } from "../../../src/platform/limits/open-connections.ts";
 import { ThreadCounts } from "../../../src/platform/limits/thread-counts.ts";
 
 /** Ports of a limit, to which connections come from addresses, on a clock that stops until it is told. */
@@ -24,7 +24,8 @@ function openPorts(
   const connect = (value: string, isBusy?: () => boolean, to = port) => {
     const socket: Socket = Object.defineProperty(new Socket(), "remoteAddress", { value });
     socket.on("error", () => {});
-    if (isBusy !== undefined) describeConnection(socket, { isBusy, end: () => void ended.push(socket) });
+    const own = { isWorking: () => true, movedBytes: () => 0, end: () => void ended.push(socket) };
+    if (isBusy !== undefined) describeConnection(socket, { isBusy, ...own });
     to.emit("connection", socket);
     return socket;
   };

@@ -1,4 +1,4 @@
-import { readFileSync, writeFileSync } from "node:fs";
+import { readFileSync } from "node:fs";
 import { describe, expect, onTestFinished, test } from "vitest";
 import { connect } from "../../../../src/client/node.ts";
 import { ServingError } from "../../../../src/errors.ts";
@@ -9,13 +9,7 @@ import { IMPORT_PATH } from "../../../drivers/python/load-model.ts";
 import { readExample } from "../../../examples/example-command.ts";
 import { CollectedParts, runParts } from "../../../helpers/collect-parts.ts";
 import { nullModels } from "../../../helpers/run-pipeline.ts";
-import {
-  ask,
-  fileExists,
-  type HookThreadsOptions,
-  startHookThreads,
-  startReloadable,
-} from "../../../helpers/start-hook-threads.ts";
+import { ask, fileExists, type HookThreadsOptions, startHookThreads } from "../../../helpers/start-hook-threads.ts";
 import { startServer } from "../../../helpers/start-server.ts";
 import { tempFolder } from "../../../helpers/temp-folder.ts";
 import { answersInParts } from "../parts-contract.ts";
