@@ -116,7 +116,7 @@ async function writeStream(writer: SliceWriter, { first, rest, isSent, fail }: S
     for await (const part of rest) {
       await writer.write(part);
       // With its answer, all that makes it ends.
-      if (response.destroyed) await new StreamTurns().next();
+      if (response.destroyed) await StreamTurns.end();
       if (response.destroyed || !isSent) break;
     }
   } catch (reason) {

@@ -1,20 +1,21 @@
 /** Parts of answers, and messages, that a thread handles in one turn of its event loop, of all streams together. */
 const MOST_PIECES = 32;
-/** The same if they take long. */
+/** The same if they take long: so many of those that wait go on together. */
 const LEAST_PIECES = 4;
-/** Time for them in a turn, in milliseconds. */
+/** Time for those that wait in a turn, in milliseconds. */
 const TURN_MS = 3;
 
 /** Turns of this thread's event loop, as streams share them. */
 const shared = {
   /** Number of this turn. */
   turn: 0,
-  beganAt: 0,
   /** Pieces that a turn may have, that were taken in this one, and of them those of one stream. */
   most: MOST_PIECES,
   taken: 0,
   share: MOST_PIECES,
   waiting: [] as (() => void)[],
+  /** Ends that wait. */
+  ending: [] as (() => void)[],
 };
 
 /**
@@ -29,13 +30,22 @@ export class StreamTurns {
 
   /** A promise if the next part or message is for a later turn of the event loop. */
   next(): Promise<void> | undefined {
+    return this.#next(shared.waiting);
+  }
+
+  /** The same for the end of a stream that was left: it goes first, since what it ends takes no more turns. */
+  static end(): Promise<void> | undefined {
+    return new StreamTurns().#next(shared.ending);
+  }
+
+  #next(waiting: (() => void)[]): Promise<void> | undefined {
     if (this.#turn !== shared.turn) this.#used = 0;
     if (shared.taken < shared.most && this.#used < shared.share) {
       this.#take();
       return undefined;
     }
     return new Promise((resolve) => {
-      shared.waiting.push(() => {
+      waiting.push(() => {
         this.#used = 0;
         this.#take();
         resolve();
@@ -46,18 +56,28 @@ export class StreamTurns {
   #take(): void {
     this.#turn = shared.turn;
     this.#used++;
-    if (shared.taken++ > 0) return;
-    shared.beganAt = performance.now();
-    setImmediate(beginTurn);
+    if (shared.taken++ === 0) setImmediate(beginTurn);
   }
 }
 
 function beginTurn(): void {
-  // With what the turn had to do for others: then all is slow.
-  const pieceMs = (performance.now() - shared.beganAt) / shared.taken;
-  shared.most = Math.min(MOST_PIECES, Math.max(LEAST_PIECES, Math.floor(TURN_MS / pieceMs)));
   shared.turn++;
   shared.taken = 0;
   shared.share = Math.max(1, Math.floor(shared.most / Math.max(1, shared.waiting.length)));
-  for (const goOn of shared.waiting.splice(0, shared.most)) goOn();
+  if (shared.waiting.length + shared.ending.length > 0) goOnWithSome(performance.now());
+}
+
+function goOnWithSome(beganAt: number): void {
+  const most = Math.min(LEAST_PIECES, MOST_PIECES - shared.taken);
+  const ends = shared.ending.splice(0, most);
+  for (const goOn of [...ends, ...shared.waiting.splice(0, most - ends.length)]) goOn();
+  // A tick after the microtasks, when all that these have started is done.
+  queueMicrotask(() => process.nextTick(goOnWithOthers, beganAt));
+}
+
+function goOnWithOthers(beganAt: number): void {
+  const ms = performance.now() - beganAt;
+  const { taken, waiting, ending } = shared;
+  shared.most = Math.min(MOST_PIECES, Math.max(LEAST_PIECES, Math.floor((TURN_MS * taken) / ms)));
+  if (waiting.length + ending.length > 0 && taken < MOST_PIECES && ms < TURN_MS) goOnWithSome(beganAt);
 }
