@@ -4,7 +4,7 @@ import { ServingError, STATUS } from "../../errors.ts";
 import { type Compression, inflate, isCompression } from "../../platform/limits/compression.ts";
 import { MemoryBudget } from "../../platform/limits/memory/memory-budget.ts";
 import type { MemoryShare } from "../../platform/limits/memory/memory-share.ts";
-import { MessageArrival } from "../../platform/limits/memory/message-arrival.ts";
+import type { Transfer } from "../../platform/limits/overload-manager.ts";
 
 /** Members by which the parts of a call lead from one to the next; grpc-js has them, but does not document them. */
 interface CallPart {
@@ -13,75 +13,165 @@ interface CallPart {
   readonly child?: CallPart;
   readonly underlyingCalls?: readonly { readonly call?: CallPart }[];
   readonly http2Stream?: Readable;
+  readonly decoder?: MessageDecoder;
+  /** Messages that are whole, but for which no one has asked yet. */
+  readonly unpushedReadMessages?: readonly unknown[];
+}
+
+/** The message of which grpc-js has a part. */
+interface MessageDecoder {
+  /** 0 = there is none. */
+  readonly readState: number;
+  readonly readMessageSize: number;
+  readonly readMessageRemaining: number;
 }
 
 /** Parts of a call at most. */
 const MAX_PARTS = 10;
 
+/** Memory of one piece of a message beyond its bytes, and of one message: a server may send any number of tiny ones. */
+const PIECE_BYTES = 128;
+const MESSAGE_BYTES = 512;
+
+/** Memory of a request that counts it, or the budget of those that count none; undefined = nothing is counted. */
+type Counted = MemoryShare | MemoryBudget | undefined;
+
 /**
- * Counts the bytes of an answer as they come, in the memory of its request, or in a budget, and cancels the call if
- * there is no room for them, or they come too slowly once they have begun.
+ * Counts the bytes of an answer as they come, in memory that is released in the end, and cancels the call if there is no
+ * room for them, or they come too slowly once they have begun. Where this version of grpc-js shows no stream, the answer
+ * is counted when it is there.
  */
-export class ArrivalLimit {
+export class ArrivalLimit implements Transfer {
   /** The reason for which it has cancelled the call. */
   failure: ServingError | undefined;
-  readonly #given: MemoryShare | MemoryBudget | undefined;
+  readonly isFromBackend = true;
+  readonly stepBytes = 0;
+  movedBytes = 0;
+  /** The part of the call that receives. */
+  protected receiver: Receiver | undefined;
+  protected arriving: MemoryShare | undefined;
+  readonly #given: Counted;
   readonly #cancel: () => void;
-  #memory: MemoryShare | undefined;
-  #arrival: MessageArrival | undefined;
 
-  constructor(memory: MemoryShare | MemoryBudget | undefined, cancel: () => void) {
-    this.#given = memory;
+  constructor(given: Counted, cancel: () => void) {
+    this.#given = given;
     this.#cancel = cancel;
   }
 
-  /**
-   * Begins once a call has its headers. Where this version of grpc-js shows no stream, the answer is counted when it is
-   * there.
-   */
+  /** Until the first byte the server computes. */
+  get isClientsTurn(): boolean {
+    return this.movedBytes > 0 || this.isWithin;
+  }
+
+  /** True while a message has come in part. */
+  protected get isWithin(): boolean {
+    return (this.receiver?.decoder?.readState ?? 0) !== 0;
+  }
+
+  get leftBytes(): number {
+    return this.receiver?.decoder?.readMessageRemaining ?? this.movedBytes;
+  }
+
+  /** Begins once a call has its headers. */
   begin(call: object): void {
-    const stream = streamOf(call);
-    const given = this.#given;
-    if (stream === undefined || given === undefined) return;
-    const memory = given instanceof MemoryBudget ? given.open() : given;
-    const arrival = new MessageArrival(memory, (reason) => this.#fail(reason), true);
-    // Until the first byte the server computes.
-    arrival.isClientsTurn = false;
-    this.#memory = memory;
-    this.#arrival = arrival;
-    memory.watch();
-    stream.on("data", (piece: Buffer) => this.#add(arrival, piece.length));
+    const receiver = receiverOf(call);
+    const arriving = openShare(this.#given);
+    if (receiver === undefined || arriving === undefined) {
+      arriving?.release();
+      return;
+    }
+    this.receiver = receiver;
+    this.arriving = arriving;
+    arriving.receiving = this;
+    arriving.watch();
+    const { http2Stream: stream } = receiver;
+    const push = stream.push.bind(stream);
+    // A paused stream takes what its window allows, and tells nobody.
+    stream.push = (piece: Buffer | null, encoding) => {
+      if (piece !== null) this.#arrive(piece.length);
+      return push(piece, encoding);
+    };
   }
 
   /** Ends the count; what was counted is released. */
   stop(): void {
-    this.#arrival?.done();
-    this.#memory?.shrink(this.#arrival?.countedBytes ?? 0);
-    this.#arrival = undefined;
-    if (this.#memory !== this.#given) this.#memory?.release();
+    this.receiver = undefined;
+    this.arriving?.release();
+    this.arriving = undefined;
   }
 
-  #add(arrival: MessageArrival, bytes: number): void {
-    if (this.#arrival !== arrival) return;
-    arrival.isClientsTurn = true;
-    try {
-      arrival.add(bytes);
-    } catch (reason) {
-      this.#fail(ServingError.from(reason));
-    }
-  }
-
-  #fail(reason: ServingError): void {
+  end(reason: ServingError): void {
     this.failure ??= reason;
     this.stop();
     this.#cancel();
   }
+
+  #arrive(bytes: number): void {
+    this.movedBytes += bytes;
+    this.count(() => this.arriving?.grow(bytes + PIECE_BYTES));
+  }
+
+  /** Counts something for which there may be no room. */
+  protected count(step: () => void): void {
+    try {
+      step();
+    } catch (reason) {
+      this.end(ServingError.from(reason));
+    }
+  }
 }
 
-function streamOf(call: object): Readable | undefined {
+/**
+ * The same for an answer in parts, each of which counts until its reader has done with it. Between its parts a server
+ * computes, and while none is asked for it is not waited for.
+ */
+export class PartsLimit extends ArrivalLimit {
+  readonly #held: MemoryShare | undefined;
+
+  constructor(given: Counted, cancel: () => void) {
+    super(given, cancel);
+    this.#held = openShare(given);
+  }
+
+  override get isClientsTurn(): boolean {
+    return this.isWithin && this.receiver?.http2Stream.isPaused() === false;
+  }
+
+  /** To be called with the size of each part once it is whole. */
+  hold(bytes: number): void {
+    const { receiver } = this;
+    if (receiver !== undefined) this.count(() => this.arriving?.setTo(bytesIn(receiver)));
+    if (this.failure === undefined) this.count(() => this.#held?.grow(bytes));
+  }
+
+  /** To be called once a part is not needed any more. */
+  done(bytes: number): void {
+    this.#held?.shrink(bytes);
+  }
+
+  override stop(): void {
+    super.stop();
+    this.#held?.release();
+  }
+}
+
+function openShare(given: Counted): MemoryShare | undefined {
+  return given instanceof MemoryBudget ? given.open() : given?.split(0);
+}
+
+/** Bytes that have come, but not as parts. */
+function bytesIn({ http2Stream, decoder, unpushedReadMessages = [] }: Receiver): number {
+  const { readState = 0, readMessageSize = 0, readMessageRemaining = 0 } = decoder ?? {};
+  const begun = readState === 0 ? 0 : readMessageSize - readMessageRemaining;
+  return http2Stream.readableLength + begun + MESSAGE_BYTES * unpushedReadMessages.length;
+}
+
+type Receiver = CallPart & Required<Pick<CallPart, "http2Stream">>;
+
+function receiverOf(call: object): Receiver | undefined {
   let part: CallPart | undefined = call;
   for (let count = 0; part !== undefined && part !== null && count < MAX_PARTS; count++) {
-    if (part.http2Stream !== undefined) return part.http2Stream;
+    if (part.http2Stream !== undefined) return part as Receiver;
     part = part.nextCall ?? part.call ?? part.child ?? part.underlyingCalls?.at(-1)?.call;
   }
   return undefined;

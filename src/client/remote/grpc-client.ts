@@ -11,8 +11,9 @@ import { ServingError } from "../../errors.ts";
 import type { RemoteTlsPaths } from "../../pipeline/remote.ts";
 import { MemoryBudget } from "../../platform/limits/memory/memory-budget.ts";
 import type { OverloadRules } from "../../platform/limits/overload-manager.ts";
+import { CONNECTION_WINDOW_BYTES, STREAM_WINDOW_BYTES } from "../../platform/limits/transport-limits.ts";
 import type { CallOptions } from "../../serving/inference-service.ts";
-import { ArrivalLimit, countAnswer, inflateAnswers } from "./answer-memory.ts";
+import { ArrivalLimit, countAnswer, inflateAnswers, PartsLimit } from "./answer-memory.ts";
 import { asIs, connectGrpc, NEVER_IDLE_MS, untilConnected } from "./grpc-connection.ts";
 import { fromMetadata, fromServiceError, toMetadata, withoutTransport } from "./grpc-messages.ts";
 import type { SilenceTimes } from "./heartbeat.ts";
@@ -37,6 +38,7 @@ export function createGrpcClient(address: string, options: GrpcClientOptions): C
     encrypt: () => credentials.createFromSecureContext(new RemoteTlsFiles(tls)),
     limits: {
       "grpc.max_receive_message_length": maxMessageBytes,
+      "grpc-node.flow_control_window": windowBytes(maxMessageBytes),
       "grpc.client_idle_timeout_ms": NEVER_IDLE_MS,
       ...(silence && { "grpc.keepalive_time_ms": silence.askMs, "grpc.keepalive_timeout_ms": silence.answerMs }),
     },
@@ -46,6 +48,11 @@ export function createGrpcClient(address: string, options: GrpcClientOptions): C
   budgets.set(client, budget);
   inflateAnswers(client, maxMessageBytes, budget);
   return client;
+}
+
+/** Window of a stream, which takes as much while its parts wait: a small share of what a server has room for. */
+function windowBytes(maxMessageBytes: number): number {
+  return Math.min(CONNECTION_WINDOW_BYTES, Math.max(STREAM_WINDOW_BYTES, Math.floor(maxMessageBytes / 32)));
 }
 
 /** Memory of the answers of each client to requests that count none of their own, such as those of hooks. */
@@ -87,11 +94,8 @@ export async function callUnary(
   return answer;
 }
 
-/**
- * Asks for what follows the only message of an answer: otherwise a second one would wait, and the call with it.
- * The limit gets grpc-js's own part of the call.
- */
-function readOn(limit: ArrivalLimit): Interceptor {
+/** Shows a limit what comes; its call is grpc-js's own part of it. */
+function limited(limit: ArrivalLimit, onMessage: (message: Buffer, call: InterceptingCall) => void): Interceptor {
   return (options, nextCall) => {
     const inner = nextCall(options);
     const call: InterceptingCall = new InterceptingCall(inner, {
@@ -101,9 +105,9 @@ function readOn(limit: ArrivalLimit): Interceptor {
             limit.begin(inner);
             pass(received);
           },
-          onReceiveMessage: (message, pass) => {
+          onReceiveMessage: (message: Buffer | null, pass) => {
             pass(message);
-            if (message !== null) call.startRead();
+            if (message !== null) onMessage(message, call);
           },
         }),
     });
@@ -134,7 +138,8 @@ function send(
       else resolve({ message: answer as Buffer, metadata: metadata ?? {} });
     };
     const options = {
-      interceptors: [readOn(limit)],
+      // Otherwise a second message would wait, and the call with it.
+      interceptors: [limited(limit, (_, call) => call.startRead())],
       ...(limits?.deadline !== undefined && { deadline: limits.deadline }),
     };
     const sent = toMetadata(given.metadata);
@@ -147,10 +152,13 @@ function send(
   });
 }
 
+/** Size up to which a part is read while its reader still needs the one before, in bytes. */
+const READ_AHEAD_BYTES = STREAM_WINDOW_BYTES;
+
 /**
  * Sends one message, and gives those of its answer as they come; a reader that stops ends the call, and one that is
- * slow keeps the server from sending. What came last counts as memory of the request until the next one is asked for.
- * Throws as {@link callUnary} rejects.
+ * slow keeps the server from sending. Memory counts what is sent, and of these what has come, until the reader asks for
+ * the next one. Throws as {@link callUnary} rejects.
  */
 export async function* callStream(
   client: Client,
@@ -158,35 +166,49 @@ export async function* callStream(
   { message, call: given }: OutgoingCall,
   toError: ToError = fromServiceError,
 ): AsyncGenerator<IncomingAnswer, void, undefined> {
-  const { signal, limits } = given;
+  const { signal, limits, memory } = given;
   if (signal.aborted) throw ServingError.from(signal.reason);
   if (signal instanceof AbortSignal) setMaxListeners(0, signal);
+  let sentBytes = SENT_COPIES * message.length;
+  memory?.grow(sentBytes);
+  const countSent = (bytes: number) => {
+    memory?.shrink(sentBytes - bytes);
+    sentBytes = bytes;
+  };
+  const cancel = () => call.cancel();
+  const limit = new PartsLimit(memory ?? budgets.get(client), cancel);
   const gate = new ReadGate();
   const options = {
-    interceptors: [gate.interceptor],
+    interceptors: [gate.interceptor, limited(limit, (part) => limit.hold(part.length))],
     ...(limits?.deadline !== undefined && { deadline: limits.deadline }),
   };
-  const call = client.makeServerStreamRequest(path, asIs, asIs, message, toMetadata(given.metadata), options);
+  const sent = toMetadata(given.metadata);
+  if (memory !== undefined) countAnswer(sent, memory);
+  const call = client.makeServerStreamRequest(path, asIs, asIs, message, sent, options);
   let metadata: Record<string, string> | undefined;
   call.on("metadata", (received: Metadata) => {
     metadata = withoutTransport(fromMetadata(received));
   });
-  const cancel = () => call.cancel();
   signal.addEventListener("abort", cancel, { once: true });
-  const memory = given.memory?.split(0) ?? budgets.get(client)?.open();
   try {
     for await (const part of call) {
       signal.throwIfAborted();
-      memory?.setTo(part.length);
-      gate.open();
+      // grpc-js has given its copy up.
+      countSent(message.length);
+      const isSmall = part.length <= READ_AHEAD_BYTES;
+      if (isSmall) gate.open();
       yield { message: part, metadata: metadata ?? {} };
+      limit.done(part.length);
+      if (!isSmall) gate.open();
     }
   } catch (reason) {
+    if (limit.failure !== undefined) throw limit.failure;
     if (signal.aborted) throw ServingError.from(signal.reason);
     throw isServiceError(reason) ? toError(reason, metadata !== undefined) : reason;
   } finally {
     signal.removeEventListener("abort", cancel);
-    memory?.release();
+    countSent(0);
+    limit.stop();
     call.cancel();
   }
 }

@@ -68,7 +68,9 @@ export class MemoryShare extends Holder {
 
   /** Throws `unavailable` unless there is room for `bytes` more now; reserves nothing. */
   check(bytes: number): void {
-    this.#budget.check(bytes, this.#bytes, this.#whole ?? this);
+    // A part that receives goes on as long as it does itself.
+    const share = this.receiving === undefined ? (this.#whole ?? this) : this;
+    this.#budget.check(bytes, this.#bytes, share);
   }
 
   /** Checks if there is room for `bytes` more now, though nothing is ended for it. */

@@ -13,7 +13,6 @@ const AHEAD_BYTES = 64 * 1024;
 export class MessageArrival implements Transfer {
   /** False while the server does not read on. */
   isClientsTurn = true;
-  readonly isFromBackend: boolean;
   readonly stepBytes = 0;
   readonly #memory: MemoryShare;
   readonly #end: (error: ServingError) => void;
@@ -22,10 +21,9 @@ export class MessageArrival implements Transfer {
   #countedBytes = 0;
 
   /** `end`: ends the request with an error; default: there is nothing to be ended. */
-  constructor(memory: MemoryShare, end: (error: ServingError) => void = () => {}, isFromBackend = false) {
+  constructor(memory: MemoryShare, end: (error: ServingError) => void = () => {}) {
     this.#memory = memory;
     this.#end = end;
-    this.isFromBackend = isFromBackend;
     memory.receiving = this;
   }
 
