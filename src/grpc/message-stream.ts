@@ -59,11 +59,12 @@ export class MessageStream implements AsyncIterable<Uint8Array> {
   #failure: { readonly reason: unknown } | undefined;
   #wake: (() => void) | undefined;
   readonly #endSlow: Timed;
-  readonly #turns = new StreamTurns();
+  readonly #turns: StreamTurns;
 
   constructor(stream: ServerStream, limits: MessageStreamLimits) {
     this.#stream = stream;
     this.#limits = limits;
+    this.#turns = new StreamTurns(limits.memory.client.number);
     this.#arrival = this.#nextArrival();
     this.#endSlow = new Timed(() => this.fail(tooSlow(limits.messageTimeoutMs)));
     stream.receiveInto({

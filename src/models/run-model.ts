@@ -100,7 +100,7 @@ async function runParts(runnable: RunnableParts, inputs: Tensors, { signal, ...c
   const { source: own, leave } = followSignal(signal);
   const run = new PartsRun(runnable, inputs, { ...call, signal: own });
   try {
-    const turns = new StreamTurns();
+    const turns = new StreamTurns(call.limits?.client);
     for (let number = 1; await run.writeNext(number); number++) {
       const turn = turns.next();
       if (turn !== undefined) await turn;

@@ -7,6 +7,7 @@ import { callHook, describeValue, isNamedValues } from "../hooks/run-hook.ts";
 import { notOneAnswer } from "../one-answer.ts";
 import { type CancelSource, followSignal, unlessAborted } from "../platform/async/cancel-source.ts";
 import { createDeferred } from "../platform/async/promises.ts";
+import type { CallLimits } from "../platform/limits/call-limits.ts";
 import type { MemoryShare } from "../platform/limits/memory/memory-share.ts";
 import { threadMemory } from "../platform/limits/memory/thread-memory.ts";
 import { StreamTurns } from "../platform/limits/stream-turns.ts";
@@ -171,7 +172,7 @@ export class PartedAnswers {
   #each(inputs: Values, parted: PartedRequest, take: TakeStep): Promise<void> {
     const { stages, hooks } = this.#parts;
     const { ctx } = parted;
-    const run = { ...parted, take: inTurns(take), onLeft: this.track };
+    const run = { ...parted, take: inTurns(take, parted.request.call.limits), onLeft: this.track };
     return ctx !== undefined && isGenerator(hooks?.process)
       ? stages.runProcessParts(hooks.process as PartsHook, inputs, { ...run, ctx })
       : stages.runParts(inputs, run);
@@ -187,8 +188,11 @@ export class PartedAnswers {
 }
 
 /** Takes the parts of an answer in turns with those of others. */
-export function inTurns<Part>(take: (part: Part) => Promise<void>): (part: Part) => Promise<void> {
-  const turns = new StreamTurns();
+export function inTurns<Part>(
+  take: (part: Part) => Promise<void>,
+  limits: CallLimits | undefined,
+): (part: Part) => Promise<void> {
+  const turns = new StreamTurns(limits?.client);
   return async (part) => {
     await take(part);
     const turn = turns.next();

@@ -128,7 +128,7 @@ class RawBody {
       clearTimeout(timer);
       await silence;
       await unlessAborted(this.#write(parts, part), call.signal);
-    });
+    }, call.limits);
     try {
       await eachPart({ ...run, place, open, take, toPart: (value, number) => this.#sealer.seal(value, number) });
     } finally {

@@ -54,7 +54,7 @@ export class HookStreams {
     const isRaw = request.raw !== undefined;
     let isReplaced = false;
     const parts: ReceivedParts = new PartReader({
-      ...{ signal: request.call.signal, memory: request.call.memory, client },
+      ...{ signal: request.call.signal, limits: request.call.limits, memory: request.call.memory, client },
       read: (received) => toAnswer(served, request, readHookAnswer(kind, received, undefined)),
       bytesOf: ({ outputs }) => payloadBytes(outputs),
       write: (part) => sink.write(part),

@@ -165,9 +165,10 @@ class CopyClients {
   }
 }
 
-function readerOf({ signal, memory }: ModelCall, parts: ModelParts, client: RpcClient): PartReader<Tensors> {
+function readerOf({ signal, limits, memory }: ModelCall, parts: ModelParts, client: RpcClient): PartReader<Tensors> {
   const read = ({ tensors }: RpcResponse) => tensors;
-  return new PartReader({ signal, memory, client, read, bytesOf: tensorBytes, write: (part) => parts.write(part) });
+  const write = (part: Tensors) => parts.write(part);
+  return new PartReader({ signal, limits, memory, client, read, bytesOf: tensorBytes, write });
 }
 
 async function askStatistics(client: RpcClient): Promise<RunStatistics> {

@@ -5,6 +5,35 @@ const LEAST_PIECES = 4;
 /** Time for those that wait in a turn, in milliseconds. */
 const TURN_MS = 3;
 
+/** Pieces that wait: a client's oldest first, and one client after the other, which may have thousands. */
+class WaitingPieces {
+  readonly #clients = new Map<number, (() => void)[]>();
+  #size = 0;
+
+  get size(): number {
+    return this.#size;
+  }
+
+  add(client: number, goOn: () => void): void {
+    const pieces = this.#clients.get(client);
+    if (pieces === undefined) this.#clients.set(client, [goOn]);
+    else pieces.push(goOn);
+    this.#size++;
+  }
+
+  /** The next ones. */
+  *take(most: number): Iterable<() => void> {
+    for (let left = Math.min(most, this.#size); left > 0; left--) {
+      const [[client, pieces]] = this.#clients as unknown as [[number, (() => void)[]]];
+      this.#clients.delete(client);
+      this.#size--;
+      const goOn = pieces.shift() as () => void;
+      if (pieces.length > 0) this.#clients.set(client, pieces);
+      yield goOn;
+    }
+  }
+}
+
 /** Turns of this thread's event loop, as streams share them. */
 const shared = {
   /** Number of this turn. */
@@ -13,9 +42,9 @@ const shared = {
   most: MOST_PIECES,
   taken: 0,
   share: MOST_PIECES,
-  waiting: [] as (() => void)[],
+  waiting: new WaitingPieces(),
   /** Ends that wait. */
-  ending: [] as (() => void)[],
+  ending: new WaitingPieces(),
 };
 
 /**
@@ -25,8 +54,14 @@ const shared = {
  * through.
  */
 export class StreamTurns {
+  readonly #client: number;
   #turn = -1;
   #used = 0;
+
+  /** `client`: the number of the one whose stream it is, which has its turns with all its others. Default 0. */
+  constructor(client = 0) {
+    this.#client = client;
+  }
 
   /** A promise if the next part or message is for a later turn of the event loop. */
   next(): Promise<void> | undefined {
@@ -38,14 +73,14 @@ export class StreamTurns {
     return new StreamTurns().#next(shared.ending);
   }
 
-  #next(waiting: (() => void)[]): Promise<void> | undefined {
+  #next(waiting: WaitingPieces): Promise<void> | undefined {
     if (this.#turn !== shared.turn) this.#used = 0;
     if (shared.taken < shared.most && this.#used < shared.share) {
       this.#take();
       return undefined;
     }
     return new Promise((resolve) => {
-      waiting.push(() => {
+      waiting.add(this.#client, () => {
         this.#used = 0;
         this.#take();
         resolve();
@@ -63,14 +98,14 @@ export class StreamTurns {
 function beginTurn(): void {
   shared.turn++;
   shared.taken = 0;
-  shared.share = Math.max(1, Math.floor(shared.most / Math.max(1, shared.waiting.length)));
-  if (shared.waiting.length + shared.ending.length > 0) goOnWithSome(performance.now());
+  shared.share = Math.max(1, Math.floor(shared.most / Math.max(1, shared.waiting.size)));
+  if (shared.waiting.size + shared.ending.size > 0) goOnWithSome(performance.now());
 }
 
 function goOnWithSome(beganAt: number): void {
   const most = Math.min(LEAST_PIECES, MOST_PIECES - shared.taken);
-  const ends = shared.ending.splice(0, most);
-  for (const goOn of [...ends, ...shared.waiting.splice(0, most - ends.length)]) goOn();
+  const ends = [...shared.ending.take(most)];
+  for (const goOn of [...ends, ...shared.waiting.take(most - ends.length)]) goOn();
   // A tick after the microtasks, when all that these have started is done.
   queueMicrotask(() => process.nextTick(goOnWithOthers, beganAt));
 }
@@ -79,5 +114,5 @@ function goOnWithOthers(beganAt: number): void {
   const ms = performance.now() - beganAt;
   const { taken, waiting, ending } = shared;
   shared.most = Math.min(MOST_PIECES, Math.max(LEAST_PIECES, Math.floor((TURN_MS * taken) / ms)));
-  if (waiting.length + ending.length > 0 && taken < MOST_PIECES && ms < TURN_MS) goOnWithSome(beganAt);
+  if (waiting.size + ending.size > 0 && taken < MOST_PIECES && ms < TURN_MS) goOnWithSome(beganAt);
 }

@@ -1,5 +1,6 @@
 import { ServingError } from "../../errors.ts";
 import { type CancelSignal, type CancelSource, followSignal, unlessAborted } from "../async/cancel-source.ts";
+import type { CallLimits } from "../limits/call-limits.ts";
 import type { MemoryShare } from "../limits/memory/memory-share.ts";
 import { StreamTurns } from "../limits/stream-turns.ts";
 import { MalformedMessage } from "./host-port.ts";
@@ -10,6 +11,8 @@ import type { PartReceiver, RpcClient, RpcResponse } from "./rpc-client.ts";
 export interface PartReaderOptions<Part> {
   /** Aborts when the answer is not wanted any more. */
   readonly signal: CancelSignal;
+  /** Those of the request; absent = none. */
+  readonly limits?: CallLimits | undefined;
   /** Counts the parts that are not written yet; absent = they are not counted. */
   readonly memory?: Pick<MemoryShare, "grow" | "shrink"> | undefined;
   /** The connection to the thread, which gets credit for the parts that were taken. */
@@ -35,7 +38,7 @@ export class PartReader<Part> implements PartReceiver {
   readonly source: CancelSource;
   readonly #options: PartReaderOptions<Part>;
   readonly #waiting: Received<Part>[] = [];
-  readonly #turns = new StreamTurns();
+  readonly #turns: StreamTurns;
   readonly #stopWatching: () => void;
   #credit: PartCredit | undefined;
   #count = 0;
@@ -44,6 +47,7 @@ export class PartReader<Part> implements PartReceiver {
 
   constructor(options: PartReaderOptions<Part>) {
     this.#options = options;
+    this.#turns = new StreamTurns(options.limits?.client);
     const { source, leave } = followSignal(options.signal);
     this.source = source;
     this.#stopWatching = leave;

@@ -11,8 +11,13 @@ import { startNullServer } from "../../grpc/start-null-server.ts";
 import { kserveOracle } from "../../protocols/kserve/kserve-oracle.ts";
 
 /** Makes parts without end, and notes the turn of each. */
-async function makeParts(answer: string, parts: number, note: (answer: string) => void): Promise<void> {
-  const turns = new StreamTurns();
+async function makeParts(
+  answer: string,
+  parts: number,
+  note: (answer: string) => void,
+  client?: number,
+): Promise<void> {
+  const turns = new StreamTurns(client);
   for (let part = 0; part < parts; part++) {
     const turn = turns.next();
     if (turn !== undefined) await turn;
@@ -30,6 +35,18 @@ it("lets the event loop turn after 32 parts of all answers together, which take 
   // Each turn gives each of them as many.
   expect(noted.indexOf("c")).toBeLessThan(noted.lastIndexOf("b"));
   expect(noted.indexOf("b")).toBeLessThan(60);
+});
+
+it("lets a client with one answer go on beside one with a thousand", async () => {
+  await nextTurn();
+  let count = 0;
+  const many = Array.from({ length: 1000 }, () => makeParts("many", 4, () => count++, 1));
+  const noted: number[] = [];
+  await makeParts("one", 4, () => noted.push(count), 2);
+  // Of the many, those that go on in the same turns.
+  expect(noted.at(-1)).toBeLessThanOrEqual(5 * 32);
+  await Promise.all(many);
+  expect(count).toBe(4000);
 });
 
 it("lets each of a thousand answers go on, 32 in a turn at most", async () => {
