@@ -103,13 +103,13 @@ export class PoisonGuard {
     const entry = hash === undefined ? undefined : this.#entries.get(hash);
     if (entry?.isQuarantined && entry.until > Date.now()) throw this.#refused(entry);
     this.#refuseClient(client);
-    await this.#lock.enter(entry?.group ?? (this.#kills.isByClient ? client : this.#others));
+    const turn = await this.#lock.enter(entry?.group ?? (this.#kills.isByClient ? client : this.#others));
     try {
       const result = await run();
       if (hash !== undefined) this.#entries.delete(hash);
       return result;
     } finally {
-      this.#lock.leave();
+      this.#lock.leave(turn);
     }
   }
 

@@ -4,46 +4,47 @@ const ALONE_MS = 5000;
 /** Those that run together: requests of one group, or one alone. */
 export type Group = object;
 
+/** A group's turn, and the number of those that run in it. */
+interface Turn {
+  readonly group: Group | undefined;
+  running: number;
+}
+
 interface Waiting {
   readonly group: Group;
-  readonly begin: () => void;
+  readonly begin: (turn: Turn) => void;
 }
 
 /**
  * Lets those of the same group run together, and others wait for them, in the order they came. One group that takes
- * long does not keep others for ever: they begin after {@link ALONE_MS}.
+ * long does not keep others for ever: they begin after {@link ALONE_MS}, and from then on nobody waits for it.
  */
 export class TurnLock {
   readonly #waiting: Waiting[] = [];
-  #group: Group | undefined;
-  #running = 0;
+  #turn: Turn = { group: undefined, running: 0 };
   #timer: NodeJS.Timeout | undefined;
 
   /** True if none runs or waits. */
   get isFree(): boolean {
-    return this.#running === 0 && this.#waiting.length === 0;
+    return this.#turn.running === 0 && this.#waiting.length === 0;
   }
 
-  /** Resolves when the group's turn has come; to be followed by {@link leave}. */
-  async enter(group: Group): Promise<void> {
-    if (this.#waiting.length === 0 && (this.#running === 0 || this.#group === group)) {
-      this.#begin(group);
-      return;
+  /** Resolves when the group's turn has come, with what {@link leave} is to be called with. */
+  async enter(group: Group): Promise<Turn> {
+    if (this.#waiting.length === 0 && (this.#turn.running === 0 || this.#turn.group === group)) {
+      if (this.#turn.running === 0) this.#turn = { group, running: 0 };
+      this.#turn.running++;
+      return this.#turn;
     }
     this.#timer ??= setTimeout(() => this.#goOn(), ALONE_MS);
-    await new Promise<void>((resolve) => {
+    return new Promise((resolve) => {
       this.#waiting.push({ group, begin: resolve });
     });
   }
 
-  leave(): void {
-    this.#running--;
-    if (this.#running === 0) this.#goOn();
-  }
-
-  #begin(group: Group): void {
-    this.#group = group;
-    this.#running++;
+  leave(turn: Turn): void {
+    turn.running--;
+    if (turn === this.#turn && turn.running === 0) this.#goOn();
   }
 
   /** Begins the first that waits, and those of its group right behind it. */
@@ -51,9 +52,12 @@ export class TurnLock {
     clearTimeout(this.#timer);
     this.#timer = undefined;
     const group = this.#waiting[0]?.group;
-    while (group !== undefined && this.#waiting[0]?.group === group) {
-      this.#begin(group);
-      this.#waiting.shift()?.begin();
+    if (group === undefined) return;
+    const turn: Turn = { group, running: 0 };
+    this.#turn = turn;
+    while (this.#waiting[0]?.group === group) {
+      turn.running++;
+      this.#waiting.shift()?.begin(turn);
     }
     if (this.#waiting.length > 0) this.#timer = setTimeout(() => this.#goOn(), ALONE_MS);
   }
