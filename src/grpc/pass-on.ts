@@ -45,20 +45,20 @@ export class CallPasser {
 
   /** Passes a call on, and its answer back. */
   pass(stream: ServerStream, { raw, byName }: RequestHead, named?: PassedRoute): void {
-    const inner = this.#sessionOf(stream.session).request(toHeaders(raw), (answer, isAll) =>
-      stream.respond(toHeaders(answer), isAll),
-    );
     const { memory, sends, accountKey, observer } = this.#context;
-    const caller = callerOf(stream.session, byName);
-    const share = memory.open(0, accountKey(caller));
     const record = openRecord(stream, byName, observer);
     record.route = named?.name;
+    // The other thread reports those that it has begun.
+    const refused = () => stream.once("close", () => tellOver(stream, byName, { record, observer }));
+    const session = this.#sessionOf(stream, refused);
+    if (session === undefined) return;
+    const inner = session.request(toHeaders(raw), (answer, isAll) => stream.respond(toHeaders(answer), isAll));
+    const caller = callerOf(stream.session, byName);
+    const share = memory.open(0, accountKey(caller));
     this.#findUser(named?.route.kind ?? "inference", caller, (user) => {
       record.user = user;
       share.belongTo(accountKey({ ...caller, user }));
     });
-    // The other thread reports those that it has begun.
-    const refused = () => stream.once("close", () => tellOver(stream, byName, { record, observer }));
     new PassedCall({ stream, inner }, { memory: share, guard: sends.guard(stream), refused }).begin();
   }
 
@@ -74,14 +74,25 @@ export class CallPasser {
     }
   }
 
-  /** One that may not begin calls any more is replaced; those that it has go on. */
-  #sessionOf(client: ServerSession): ClientSession {
+  /**
+   * One that may not begin calls any more is replaced; those that it has go on. A call for which there is no room is
+   * refused.
+   */
+  #sessionOf(stream: ServerStream, refused: () => void): ClientSession | undefined {
+    const { session: client } = stream;
     const known = this.#sessions.get(client);
     if (known !== undefined && !known.closed) return known;
-    const made = new ClientSession(this.#connect(client.socket), WINDOWS);
-    client.once("close", () => made.close());
-    this.#sessions.set(client, made);
-    return made;
+    try {
+      const made = new ClientSession(this.#connect(client.socket), WINDOWS);
+      client.once("close", () => made.close());
+      this.#sessions.set(client, made);
+      return made;
+    } catch (reason) {
+      refused();
+      stream.respond(toAnswer(reason), true);
+      stream.resume();
+      return undefined;
+    }
   }
 }
 

@@ -13,7 +13,7 @@ import { cutShort, HttpError, sendError } from "./http-errors.ts";
 import { ObservedRequest } from "./observed-request.ts";
 import { StreamSocket } from "./stream-socket.ts";
 
-/** Opens a connection to the thread that answers, for a client's one. */
+/** Opens a connection to the thread that answers, for a client's one; throws if there is no room for it. */
 export type Connect = (client: Socket) => Socket;
 
 /** Headers of one connection (RFC 9110 §7.6.1); the others are passed on, except that of trailers, which are not. */
@@ -42,7 +42,9 @@ export function passOn(connect: Connect, log: Logger): RequestListener {
       }
       // Its answer is this thread's.
       ObservedRequest.recordOf(request).isPassedOn = false;
-      sendError(new ServingError("unavailable", "The server ends.", { cause }), { request, response, log });
+      const hasNoRoom = cause instanceof ServingError;
+      const reason = hasNoRoom ? cause : new ServingError("unavailable", "The server ends.", { cause });
+      sendError(reason, { request, response, log });
     });
     response.on("close", () => inner.destroy());
     request.pipe(inner);

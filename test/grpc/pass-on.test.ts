@@ -5,6 +5,7 @@ import { describe, expect, it, onTestFinished } from "vitest";
 import { AccessPolicy } from "../../src/access/access-policy.ts";
 import { openAuthentication } from "../../src/access/authentication/open-authentication.ts";
 import { TrustedProxies } from "../../src/access/trusted-proxies.ts";
+import { ServingError } from "../../src/errors.ts";
 import { ANSWERED_THERE } from "../../src/grpc/call-record.ts";
 import { frameBytes } from "../../src/grpc/framed-message.ts";
 import type { StreamMethod } from "../../src/grpc/grpc-route.ts";
@@ -74,6 +75,15 @@ it.each([0, 1, 16_384, 3_000_000])("a message of %i bytes and its answer come wh
   expect(headers[":status"]).toBe(200);
   expect(trailers["grpc-status"]).toBe("0");
   expect(data.equals(message)).toBe(true);
+});
+
+it("a call that has no room to be passed on is refused with the reason", async () => {
+  const passOn = () => {
+    throw new ServingError("unavailable", "no room");
+  };
+  const { session } = await start(echo, { passOn });
+  const { headers } = await answerOf(begin(session));
+  expect([headers["grpc-status"], headers["grpc-message"]]).toEqual(["14", "no%20room"]);
 });
 
 it("several values of a name stay several", async () => {

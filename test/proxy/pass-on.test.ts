@@ -2,6 +2,7 @@ import { once } from "node:events";
 import { createServer as createHttpServer } from "node:http";
 import { type AddressInfo, connect, createServer, type Server, type Socket } from "node:net";
 import { expect, onTestFinished, test } from "vitest";
+import { ServingError } from "../../src/errors.ts";
 import { markPassedOn } from "../../src/platform/net/sockets.ts";
 import { passOn } from "../../src/proxy/pass-on.ts";
 import { ScriptedService } from "../grpc/scripted-service.ts";
@@ -63,6 +64,14 @@ test("a request whose head Node's client refuses is answered, where its server w
   const [answer] = await once(client, "data");
   client.destroy();
   expect(String(answer)).toMatch(/^HTTP\/1.1 400 .*characters/s);
+});
+
+test("a request that has no room to be passed on is refused with the reason", async () => {
+  const listener = passOn(() => {
+    throw new ServingError("resource_exhausted", "no room");
+  }, createEventLog().log);
+  const answer = await fetch(`http://127.0.0.1:${await listen(createHttpServer(listener))}/`);
+  expect([answer.status, await answer.text()]).toEqual([429, expect.stringContaining("no room")]);
 });
 
 test("a request is refused, and logged, where the other thread ends", async () => {

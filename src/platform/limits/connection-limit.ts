@@ -1,7 +1,9 @@
 import { readdirSync, readFileSync } from "node:fs";
 import type { Server, Socket } from "node:net";
-import { type ClientOfAddress, OpenConnections } from "./open-connections.ts";
+import { ServingError } from "../../errors.ts";
+import { type ClientOfAddress, OpenConnections, turnClientOf } from "./open-connections.ts";
 import { ThreadCounts } from "./thread-counts.ts";
+import type { TurnClient } from "./waiting-work.ts";
 
 /** Reason for which a connection was refused, or another one ended for it. */
 export type ConnectionProblem =
@@ -35,6 +37,7 @@ export class ConnectionLimit {
   readonly #counts: ThreadCounts;
   readonly #open: OpenConnections;
   readonly #descriptors: DescriptorReserve;
+  readonly #inner = new InnerConnections();
 
   constructor({
     max,
@@ -71,6 +74,21 @@ export class ConnectionLimit {
       else if (this.#keep(socket)) own.add(socket);
     };
     return { guard: (server) => void server.prependListener("connection", take) };
+  }
+
+  /**
+   * Opens a connection to another of so many threads for what comes over a client's, which takes two descriptors. Throws
+   * `unavailable` if only those are left that others need, `resource_exhausted` if the client has its share.
+   */
+  openInner(client: Socket, threads: number, open: () => Socket): Socket {
+    const max = this.#descriptors.takeInner();
+    try {
+      if (max !== undefined && !this.#open.endIdle(client) && !this.#open.endQuiet(client)) throw noDescriptors(max);
+      return this.#inner.open(turnClientOf(client), this.#descriptors.max / threads, open).once("close", () => this.#descriptors.leaveInner());
+    } catch (reason) {
+      this.#descriptors.leaveInner();
+      throw reason;
+    }
   }
 
   #take(socket: Socket): void {
@@ -112,6 +130,42 @@ export class ConnectionLimit {
   }
 }
 
+function noDescriptors(max: number): ServingError {
+  const text = `The server has no more room for this request: ${max} descriptors are nearly used up (ulimit -n); send it again later.`;
+  return new ServingError("unavailable", text);
+}
+
+/** Part of the descriptors that connections inside of the process may take before each client has its share of them. */
+const INNER_PART = 4;
+/** Connections inside of the process that a client may have in any case. */
+const LEAST_INNER = 8;
+
+/** Connections inside of the process by the clients for which they were opened. */
+class InnerConnections {
+  readonly #clients = new Map<TurnClient, number>();
+
+  /** `descriptors`: those of all that this thread may have. */
+  open(client: TurnClient, descriptors: number, open: () => Socket): Socket {
+    const own = this.#clients.get(client) ?? 0;
+    const clients = this.#clients.size + (own === 0 ? 1 : 0);
+    // Each takes two.
+    if (own >= Math.max(LEAST_INNER, descriptors / (2 * INNER_PART * clients)))
+      throw new ServingError(
+        "resource_exhausted",
+        `The client has ${own} requests under way that are passed on in the server, as many as it may have with its descriptors (ulimit -n); send again when one is answered.`,
+      );
+    const socket = open();
+    this.#clients.set(client, own + 1);
+    return socket.once("close", () => this.#leave(client));
+  }
+
+  #leave(client: TurnClient): void {
+    const left = (this.#clients.get(client) ?? 0) - 1;
+    if (left > 0) this.#clients.set(client, left);
+    else this.#clients.delete(client);
+  }
+}
+
 /** Open files and sockets of the process, and how many it may have; undefined if the system does not tell. */
 export interface DescriptorCount {
   readonly open: number;
@@ -141,6 +195,9 @@ export class DescriptorReserve {
   #countedAt = Number.NEGATIVE_INFINITY;
   /** Connections since the last count. */
   #since = 0;
+  /** Descriptors of connections inside of the process, now and at the last count. */
+  #inner = 0;
+  #innerThen = 0;
 
   constructor(count = countDescriptors) {
     this.#count = count;
@@ -149,21 +206,43 @@ export class DescriptorReserve {
   /** Counts a new connection; returns the number of descriptors if it takes one of the reserve. */
   take(): number | undefined {
     this.#since++;
+    return this.#check();
+  }
+
+  /** The same for both ends of a connection inside of the process, which counts until {@link leaveInner}. */
+  takeInner(): number | undefined {
+    this.#inner += 2;
+    return this.#check();
+  }
+
+  leaveInner(): void {
+    this.#inner -= 2;
+  }
+
+  /** The number of all descriptors; infinite where the system does not tell. */
+  get max(): number {
+    return this.#known?.max ?? Number.POSITIVE_INFINITY;
+  }
+
+  #check(): number | undefined {
     if (this.#isOld()) this.#countAgain();
-    if (this.#known === undefined) return undefined;
-    const { open, max } = this.#known;
-    return open + this.#since > max - Math.ceil(max / RESERVED_PART) ? max : undefined;
+    const { max } = this;
+    return this.#used > max - Math.ceil(max / RESERVED_PART) ? max : undefined;
+  }
+
+  get #used(): number {
+    return (this.#known?.open ?? 0) + this.#since + this.#inner - this.#innerThen;
   }
 
   #isOld(): boolean {
     if (this.#since >= RECOUNT.connections) return true;
-    const { open, max } = this.#known ?? { open: 0, max: 0 };
-    return open + this.#since > max / 2 && performance.now() - this.#countedAt > RECOUNT.ms;
+    return this.#used > (this.#known?.max ?? 0) / 2 && performance.now() - this.#countedAt > RECOUNT.ms;
   }
 
   #countAgain(): void {
     this.#known = this.#count();
     this.#countedAt = performance.now();
     this.#since = 0;
+    this.#innerThen = this.#inner;
   }
 }

@@ -18,6 +18,7 @@ import { codecs } from "../../platform/codec-host/codec-pool.ts";
 import { MemoryBudget } from "../../platform/limits/memory/memory-budget.ts";
 import { ThreadCounts } from "../../platform/limits/thread-counts.ts";
 import { sharePorts } from "../../platform/net/listen.ts";
+import { carrierSocketOf } from "../../platform/net/node-members.ts";
 import { startHeartbeat } from "../../platform/threads/heartbeat.ts";
 import { toHostPort } from "../../platform/threads/host-port.ts";
 import { RpcClient } from "../../platform/threads/rpc-client.ts";
@@ -92,17 +93,24 @@ async function toTransportOptions(
   { options, number, inner, held, connections }: ListenerData,
   { access, client, log }: ListenerOwn,
 ): Promise<TransportOptions> {
-  const { maxQueueBytes, clientKey, minClientRate } = options.settings.limits;
+  const { maxQueueBytes, clientKey, minClientRate, listeners } = options.settings.limits;
   const memory = new MemoryBudget(maxQueueBytes, new ThreadCounts(held, number), false);
   endSlowClients(memory, minClientRate, log);
+  const clientAccess = openClientAccess(options.settings, {
+    ...access,
+    connections: new ThreadCounts(connections, number),
+    log,
+  });
+  const { connections: limit } = clientAccess;
   return {
     ...options,
-    ...openClientAccess(options.settings, { ...access, connections: new ThreadCounts(connections, number), log }),
+    ...clientAccess,
     log,
     tls: options.tls && (await TlsFiles.open(options.tls)),
     memory,
     clients: options.limitsClients ? new ListenerGate(client, readClientKey(clientKey, access.proxies)) : undefined,
-    passOn: (socket, isHttp2) => connectInner(inner, socket, isHttp2),
+    passOn: (socket, isHttp2) =>
+      limit.openInner(carrierSocketOf(socket), listeners, () => connectInner(inner, socket, isHttp2)),
   };
 }
 

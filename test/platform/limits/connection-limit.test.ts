@@ -184,6 +184,52 @@ test("where all are busy, the newcomer is refused", async () => {
   expect(sockets[0]?.destroyed).toBe(false);
 });
 
+/** Connections of two clients, and what opens others inside of the process for them, of 256 descriptors. */
+async function passing(openDescriptors: number) {
+  const opened: Socket[] = [];
+  const descriptors = new DescriptorReserve(() => ({ open: openDescriptors + 2 * opened.length, max: 256 }));
+  const limit = new ConnectionLimit({ max: 0, onProblem: () => {}, descriptors });
+  const clients: Socket[] = [];
+  const server = createServer((socket) => void clients.push(socket.on("error", () => {})));
+  const inside = createServer((socket) => void socket.on("error", () => {}));
+  limit.guard(server);
+  for (const one of [server, inside]) {
+    onTestFinished(() => void one.close());
+    await new Promise<void>((resolve) => one.listen(0, "127.0.0.1", resolve));
+  }
+  const sockets = [];
+  for (const address of ["127.0.0.2", "127.0.0.3"])
+    sockets.push(await idle((server.address() as AddressInfo).port, address));
+  await expect.poll(() => clients.length).toBe(2);
+  const open = (client: Socket) =>
+    limit.openInner(client, 1, () => {
+      const socket = connectNet((inside.address() as AddressInfo).port, "127.0.0.1");
+      onTestFinished(() => void socket.destroy());
+      opened.push(socket);
+      return socket;
+    });
+  return { clients: clients as [Socket, Socket], sockets, open };
+}
+
+test("connections inside of the process are shared by the clients for which they are opened", async () => {
+  const { clients, open } = await passing(0);
+  const [greedy, modest] = clients;
+  const ofGreedy = Array.from({ length: 32 }, () => open(greedy));
+  expect(() => open(greedy)).toThrow(expect.objectContaining({ code: "resource_exhausted" }));
+  const ofModest = Array.from({ length: 16 }, () => open(modest));
+  expect(() => open(modest)).toThrow(/ulimit -n/);
+  for (const socket of [...ofModest, ofGreedy[0]]) socket?.destroy();
+  await expect.poll(() => open(greedy).destroyed).toBe(false);
+});
+
+test("connections inside of the process leave the reserve of descriptors alone, and idle ones make room for them", async () => {
+  const { clients, sockets, open } = await passing(200);
+  for (let count = 0; count < 19; count++) open(clients[0]);
+  expect(await isReset(sockets[1] as Socket)).toBe(true);
+  expect(() => open(clients[0])).toThrow(expect.objectContaining({ code: "unavailable" }));
+  expect(sockets[0]?.destroyed).toBe(false);
+});
+
 async function openPort(server: Server, event: string) {
   const clients: TurnClient[] = [];
   const clientOf = (address: string) => (address === "127.0.0.4" ? undefined : address);

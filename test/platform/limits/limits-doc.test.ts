@@ -82,6 +82,12 @@ const ROWS: readonly (readonly [limit: string, value: string, file: string, titl
     "where descriptors come to an end",
   ],
   [
+    "requests of HTTP of a client that `--listeners` pass on at a time",
+    "1/8 of `ulimit -n`",
+    "platform/limits/connection-limit",
+    "are shared by the clients",
+  ],
+  [
     "requests of an HTTP connection at a time",
     String(TRANSPORT_LIMITS.requestsAhead),
     "proxy/open-exchanges",
