@@ -27,6 +27,8 @@ export interface ProxyTargetsOptions extends RemoteServiceOptions {
   readonly allowProxyHeaders: boolean;
   /** Sends on the client's own `Authorization`. */
   readonly forwardAuthorization: boolean;
+  /** Requests under way at most, to all servers together. Default: any number. */
+  readonly maxQueue?: number;
   /** This proxy's own credentials at the servers; default: it has none. */
   readonly credentials?: Pick<RemoteCredentials, "headerFor"> | undefined;
 }
@@ -43,11 +45,12 @@ export class ProxyTargets {
   readonly #options: ProxyTargetsOptions;
   readonly #fixed: RemoteService;
   readonly #chosen: RecentServices;
-  readonly #admission = new Admission();
+  readonly #admission: Admission;
   #isRetired = false;
 
   constructor(options: ProxyTargetsOptions) {
     this.#options = options;
+    this.#admission = new Admission(options.maxQueue);
     this.#fixed = createRemoteService(options.grpcAddress, options);
     this.#chosen = new RecentServices(MAX_CHOSEN_TARGETS, (address) => createRemoteService(address, options));
   }

@@ -11,7 +11,7 @@ export const LIMIT_SETTINGS = {
     default: 1024,
     help: "maximum number of requests at a time",
     details: "Waiting requests count too. Further ones are refused at once.",
-    commands: SERVE,
+    commands: BOTH,
   },
   /**
    * Requests that are remembered for each model, and not run any more, since they have ended the process or thread that
