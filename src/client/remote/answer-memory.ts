@@ -37,9 +37,9 @@ const MESSAGE_BYTES = 512;
 type Counted = MemoryShare | MemoryBudget | undefined;
 
 /**
- * Counts the bytes of an answer as they come, in memory that is released in the end, and cancels the call if there is no
- * room for them, or they come too slowly once they have begun. Where this version of grpc-js shows no stream, the answer
- * is counted when it is there.
+ * Counts the bytes of an answer as they come, in memory that is released in the end, and cancels the call if there is
+ * no room for them, or they come too slowly once they have begun. Where this version of grpc-js shows no stream, the
+ * answer is counted when it is there.
  */
 export class ArrivalLimit implements Transfer {
   /** The reason for which it has cancelled the call. */
@@ -86,7 +86,7 @@ export class ArrivalLimit implements Transfer {
     arriving.watch();
     const { http2Stream: stream } = receiver;
     const push = stream.push.bind(stream);
-    // A paused stream takes what its window allows, and tells nobody.
+    // A paused stream takes as much as its window allows, without an event.
     stream.push = (piece: Buffer | null, encoding) => {
       if (piece !== null) this.#arrive(piece.length);
       return push(piece, encoding);

@@ -20,7 +20,7 @@ export function frame(message: Uint8Array, isCompressed = false): Buffer {
 /** Rules of a span that a test can wait for. */
 export const RULES = { minClientRate: 10_000, spanMs: 300 };
 
-/** What a request asks for beside the usual. */
+/** Wishes of a request beside the usual. */
 interface Asked {
   /** False for one of a hook. */
   readonly countsMemory?: boolean;
