@@ -52,7 +52,7 @@ describe("a message that arrives", () => {
 
   it("has as much left as has come where it announces nothing, and a piece at least", () => {
     const arrival = arrive(new MemoryBudget(LENGTH), 0);
-    expect(arrival).toMatchObject({ movedBytes: 0, leftBytes: 64 * 1024, stepBytes: 0, isFromBackend: false });
+    expect(arrival).toMatchObject({ movedBytes: 0, leftBytes: 64 * 1024, stepBytes: 0 });
     arrival.add(100_000);
     expect(arrival).toMatchObject({ movedBytes: 100_000, leftBytes: 100_000, countedBytes: 100_000 });
     arrival.announce(100_001);
