@@ -98,7 +98,7 @@ async function unreadWatchers(target: Target): Promise<AttackResult> {
   return { got: tally(statuses) };
 }
 
-/** What a stream sends: messages without content, as many as one frame takes. */
+/** Messages without content, as many as one frame takes. */
 const EMPTY_MESSAGES = Buffer.alloc(16_380);
 /** A stream of V2 reserves a window for what comes behind the requests that it has begun. */
 const STREAMS = { [METHODS.stream]: 250, [REFLECTION]: 10_000 } as const;

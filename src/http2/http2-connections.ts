@@ -116,7 +116,7 @@ const MAKES_ROOM = new ServingError(
   "The server has no room for more connections, and next to nothing moves on this one; connect again later.",
 );
 
-/** A stream of a protocol that does not tell is worked on once all of it has come, while nothing waits for the client. */
+/** A stream whose protocol does not tell is worked on once it has come whole, while nothing waits for the client. */
 function isWorking({ keeper, isRemoteEnded, readableLength, queue }: ServerStream): boolean {
   return keeper?.isWorking ?? (isRemoteEnded && readableLength === 0 && queue.length === 0);
 }

@@ -21,7 +21,7 @@ export interface StreamOwner {
   taken(stream: SessionStream, bytes: number): void;
 }
 
-/** What a stream is for. Its functions never throw. */
+/** The purpose of a stream. Its functions never throw. */
 export interface Keeper {
   /** True while the server works for the client, which it waits for otherwise; absent = that shows in the stream. */
   readonly isWorking?: boolean;

@@ -84,7 +84,9 @@ export class ConnectionLimit {
     const max = this.#descriptors.takeInner();
     try {
       if (max !== undefined && !this.#open.endIdle(client) && !this.#open.endQuiet(client)) throw noDescriptors(max);
-      return this.#inner.open(turnClientOf(client), this.#descriptors.max / threads, open).once("close", () => this.#descriptors.leaveInner());
+      return this.#inner
+        .open(turnClientOf(client), this.#descriptors.max / threads, open)
+        .once("close", () => this.#descriptors.leaveInner());
     } catch (reason) {
       this.#descriptors.leaveInner();
       throw reason;

@@ -83,7 +83,7 @@ export class OpenConnections {
   /**
    * Ends a busy connection on which next to nothing moves while the server waits for its client, such as one with a
    * stream that is not used, as {@link endIdleOfGreater} does an idle one. It is found some seconds after the first
-   * call: before, nobody has looked.
+   * call: there was no look before.
    */
   endQuiet(newcomer: Socket): boolean {
     const wish = this.#wishOf(newcomer);
@@ -150,7 +150,7 @@ function isIdle(socket: Socket): boolean {
   return uses.get(socket)?.isBusy() !== true;
 }
 
-/** Busy connections on which next to nothing moves, as far as somebody wants to know. */
+/** Busy connections on which next to nothing moves, as far as they were asked for. */
 class QuietConnections {
   readonly #lookMs: number;
   #lookedAt = Number.NEGATIVE_INFINITY;
