@@ -5,6 +5,7 @@ import { readAccountKey } from "../access/client-key.ts";
 import type { PageToken } from "../access/page-token.ts";
 import type { TrustedProxies } from "../access/trusted-proxies.ts";
 import type { Logger } from "../observability/logger.ts";
+import type { ConnectionLimit } from "../platform/limits/connection-limit.ts";
 import type { ServerSettings } from "../platform/limits/settings/server-settings.ts";
 import type { ThreadCounts } from "../platform/limits/thread-counts.ts";
 import type { TransportOptions } from "./transports.ts";
@@ -25,7 +26,7 @@ interface ClientParts {
 export function openClientAccess(
   { access, limits }: ServerSettings,
   { proxies, authentication, pageToken, connections, log }: ClientParts,
-): Required<Pick<TransportOptions, "policy" | "connections" | "accountKey" | "addressOf">> {
+): Required<Pick<TransportOptions, "policy" | "accountKey" | "addressOf">> & { readonly connections: ConnectionLimit } {
   return {
     policy: new AccessPolicy({ ...access, authentication, proxies, pageToken }),
     connections: openConnectionLimit({ max: limits.maxConnections, proxies, counts: connections, log }),

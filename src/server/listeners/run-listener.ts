@@ -101,7 +101,6 @@ async function toTransportOptions(
     connections: new ThreadCounts(connections, number),
     log,
   });
-  const { connections: limit } = clientAccess;
   return {
     ...options,
     ...clientAccess,
@@ -110,7 +109,7 @@ async function toTransportOptions(
     memory,
     clients: options.limitsClients ? new ListenerGate(client, readClientKey(clientKey, access.proxies)) : undefined,
     passOn: (socket, isHttp2) =>
-      limit.openInner(carrierSocketOf(socket), listeners, () => connectInner(inner, socket, isHttp2)),
+      clientAccess.connections.openInner(carrierSocketOf(socket), listeners, () => connectInner(inner, socket, isHttp2)),
   };
 }
 

@@ -17,7 +17,7 @@ interface Waiting {
 
 /**
  * Lets those of the same group run together, and others wait for them, in the order they came. One group that takes
- * long does not keep others for ever: they begin after {@link ALONE_MS}, and from then on nobody waits for it.
+ * long does not keep others for ever: they begin after {@link ALONE_MS}, and wait for it no more.
  */
 export class TurnLock {
   readonly #waiting: Waiting[] = [];
