@@ -1,6 +1,6 @@
 /** Parts of answers, and messages, that a thread handles in one turn of its event loop, of all streams together. */
 const MOST_PIECES = 32;
-/** The same if they take long: so many of those that wait go on together. */
+/** The same if they take long, or it is not known yet: so many of those that wait go on together. */
 const LEAST_PIECES = 4;
 /** Time for those that wait in a turn, in milliseconds. */
 const TURN_MS = 3;
@@ -39,9 +39,9 @@ const shared = {
   /** Number of this turn. */
   turn: 0,
   /** Pieces that a turn may have, that were taken in this one, and of them those of one stream. */
-  most: MOST_PIECES,
+  most: LEAST_PIECES,
   taken: 0,
-  share: MOST_PIECES,
+  share: LEAST_PIECES,
   waiting: new WaitingPieces(),
   /** Ends that wait. */
   ending: new WaitingPieces(),
@@ -100,6 +100,8 @@ function beginTurn(): void {
   shared.taken = 0;
   shared.share = Math.max(1, Math.floor(shared.most / Math.max(1, shared.waiting.size)));
   if (shared.waiting.size + shared.ending.size > 0) goOnWithSome(performance.now());
+  // The next ones may take longer than those before.
+  else shared.most = LEAST_PIECES;
 }
 
 function goOnWithSome(beganAt: number): void {
