@@ -16,7 +16,7 @@ const END_WITHIN_MS = 10_000;
 const KB_PER_MB = 1024;
 /** Memory that a server may keep of one attack to be there for the next. */
 const KEPT_MB = 500;
-/** What a process forgets its peak by (proc(5)). */
+/** Written to `clear_refs`, it has a process forget its peak (proc(5)). */
 const FORGET_PEAK = "5";
 
 /** The real program, started for one row. */

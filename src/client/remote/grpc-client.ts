@@ -157,8 +157,8 @@ const READ_AHEAD_BYTES = STREAM_WINDOW_BYTES;
 
 /**
  * Sends one message, and gives those of its answer as they come; a reader that stops ends the call, and one that is
- * slow keeps the server from sending. Memory counts the message, and of these as much as has come, until the reader asks
- * for the next one. Throws as {@link callUnary} rejects.
+ * slow keeps the server from sending. Memory counts the message, and of these as much as has come, until the reader
+ * asks for the next one. Throws as {@link callUnary} rejects.
  */
 export async function* callStream(
   client: Client,

@@ -77,9 +77,9 @@ export class ConnectionLimit {
   }
 
   /**
-   * Opens a connection between threads for what comes over a client's, which takes two descriptors. Throws `unavailable`
-   * if only those are left that others need, `resource_exhausted` if the client has its share; `threads`: of these, as
-   * many open some.
+   * Opens a connection between threads for what comes over a client's, which takes two descriptors. Throws
+   * `unavailable` if only those are left that others need, `resource_exhausted` if the client has its share;
+   * `threads`: of these, as many open some.
    */
   openInner(client: Socket, threads: number, open: () => Socket): Socket {
     const max = this.#descriptors.takeInner();

@@ -4,7 +4,7 @@ import { threadMemory } from "../../../../src/platform/limits/memory/thread-memo
 import { openProcessCells } from "../../../../src/platform/limits/process-cells.ts";
 
 const KIB = 1024;
-/** What all threads see: the limits, the memory of requests, then a thread and its memory for each. */
+/** Shared by all threads: the limits, the memory of requests, then a thread and its memory for each. */
 const { cells, isNew } = openProcessCells("kserving.thread-memory", 0);
 
 /** As another thread has it. */
