@@ -2,6 +2,7 @@ import { Server, Socket } from "node:net";
 import { beforeEach, expect, onTestFinished, test, vi } from "vitest";
 import { LocalGate, openClientGate, openConnectionLimit } from "../../src/access/client-gate.ts";
 import { TrustedProxies } from "../../src/access/trusted-proxies.ts";
+import { DescriptorReserve } from "../../src/platform/limits/connection-limit.ts";
 import { describeConnection } from "../../src/platform/limits/open-connections.ts";
 
 const CALL = { address: "198.51.100.7", host: undefined, headers: {} };
@@ -133,4 +134,17 @@ test("the log tells of a port's own limit, and of a connection that the system d
   expect(port.listenerCount("error")).toBe(0);
   openPort(1).port.emit("error", new Error("EMFILE"));
   expect(lines).toEqual([["a connection cannot be accepted: EMFILE"]]);
+});
+
+test("the log tells where descriptors come to an end, and what is done about it", () => {
+  const take = vi.spyOn(DescriptorReserve.prototype, "take").mockReturnValue(100);
+  onTestFinished(() => take.mockRestore());
+  const left =
+    "of 100 descriptors that the process may have (ulimit -n), only those are left that files and models need";
+  openPort(0).connect("198.51.100.7");
+  expect(lines.splice(0)).toEqual([[`connections are refused: ${left}`]]);
+  const { connect } = openPort(0);
+  take.mockReturnValueOnce(undefined);
+  expect(areGone([connect("198.51.100.7"), connect("198.51.100.8")])).toEqual([true, false]);
+  expect(lines).toEqual([[`connections are ended on which little or nothing moves: ${left}`]]);
 });

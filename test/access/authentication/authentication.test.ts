@@ -136,7 +136,7 @@ it("a single user has a password, or a file of it without its last line break, b
   expect(await given.refresh()).toEqual([]);
   for (const [text, password] of [
     ["in a file\r\n", "in a file"],
-    ["in a file\n\n", "in a file\n"],
+    ["in\na file\n\n", "in\na file\n"],
   ] as const) {
     const passwordFile = join(tempFolder({ password: text }), "password");
     const read = await openWith({ username: "carol", passwordFile });

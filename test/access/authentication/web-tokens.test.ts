@@ -109,6 +109,20 @@ test("a token that is not for this server, or not any more, is refused with the 
   expect(await refused("x".repeat(40))).toBe("unauthenticated: The token is not known.");
 });
 
+test("a token that counts no more is refused with a challenge, and keys that cannot be read with none", async () => {
+  const key = await makeKey("ES256", "one");
+  const headersOf = async (authentication: Authentication) => {
+    const headers = { authorization: `Bearer ${await key.sign(CLAIMS, "-1h")}` };
+    const entered = Promise.resolve().then(() =>
+      authentication.enter("read", { address: "10.0.0.1", host: "x", headers }),
+    );
+    return entered.catch((reason: { headers?: unknown }) => reason.headers);
+  };
+  const challenge = 'Bearer realm="kserving", error="invalid_token", error_description="The token has expired."';
+  expect(await headersOf(await open(keyFile([key.jwk])))).toEqual({ "www-authenticate": [challenge] });
+  expect(await headersOf(await open("http://127.0.0.1:1/"))).toBeUndefined();
+});
+
 test("a token that is not signed, or by a secret that everybody knows, is refused", async () => {
   const key = await makeKey("RS256", "one");
   const authentication = await open(keyFile([key.jwk]));
