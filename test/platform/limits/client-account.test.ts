@@ -143,6 +143,20 @@ test("without a burst a client may send the requests of a second at once", () =>
   expect(refusal(() => limits.begin("a")).code).toBe("resource_exhausted");
 });
 
+test("requests are counted by the clock of the process where no other is given", () => {
+  const limits = new ClientLimits({ rate: 0.001, maxInFlight: 0 });
+  limits.begin("a");
+  expect(refusal(() => limits.begin("a")).code).toBe("resource_exhausted");
+});
+
+test("those with requests in flight stay counted where others came before them", () => {
+  const { limits } = limitsAt({ maxInFlight: 1, maxClients: 8 });
+  for (const client of ["first", "second"]) limits.begin(client)();
+  limits.begin("busy");
+  for (let count = 0; count < 100; count++) limits.begin(String(count))();
+  expect(refusal(() => limits.begin("busy")).code).toBe("resource_exhausted");
+});
+
 test("a refused request costs nothing of the rate", () => {
   const { limits, clock } = limitsAt({ rate: 1 });
   limits.begin("a");

@@ -165,8 +165,9 @@ test("nothing is ended for the server itself, nor for a while where nothing was 
 test("what lasts longest is ended first, of equals what holds most, and no more than is needed", () => {
   const { ended, hold, makeRoom } = start();
   hold("a", 0, { leftBytes: 9000 });
+  hold("a", 1_500_000);
   hold("a", 1_000_000, { leftBytes: 5000 });
-  for (const bytes of [1_500_000, 4_000_000, 2_000_000]) hold("a", bytes);
+  for (const bytes of [4_000_000, 2_000_000]) hold("a", bytes);
   expect(makeRoom(5_000_000)).toBe(true);
   expect(ended.map(({ bytes }) => bytes)).toEqual([1_000_000, 4_000_000]);
   expect(makeRoom(1)).toBe(false);
@@ -191,14 +192,14 @@ test("a client's own request gives way once its speed is known, if it lasts ten 
     vi.advanceTimersByTime(50);
     return isMade;
   };
-  const { share, message } = hold("a", 4_000_000);
+  const { share, message } = hold("a", 4_000_000, { leftBytes: 20 * 1024 * 1024 });
   look();
   expect(ofSame()).toBe(false);
   vi.advanceTimersByTime(50);
   message.movedBytes += 10;
   look();
-  expect(share.pace).toMatchObject({ isKnown: true });
-  const rate = share.pace?.bytesPerSecond ?? 0;
+  const rate = 100;
+  expect(share.pace).toMatchObject({ isKnown: true, bytesPerSecond: rate });
   message.leftBytes = 10 * rate;
   expect(ofSame()).toBe(false);
   message.leftBytes = 15 * rate;
@@ -216,4 +217,18 @@ test("a client's own request that has paused for one look goes on at the speed b
   expect(budget.overload.makeRoom(1, open("a"))).toBe(false);
   look();
   expect(budget.overload.makeRoom(1, open("a"))).toBe(true);
+});
+
+test("a part is looked at by itself once that is asked for, until it is released", () => {
+  const { budget, hold } = start();
+  const { share, message } = hold("a", 30);
+  share.receiving = undefined;
+  const part = share.split(10);
+  part.receiving = message;
+  expect(budget.overload.waitingBytes()).toBe(0);
+  part.watch();
+  expect(budget.overload.waitingBytes()).toBe(10);
+  part.release();
+  part.watch();
+  expect(budget.overload.waitingBytes()).toBe(0);
 });

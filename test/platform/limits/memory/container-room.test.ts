@@ -53,7 +53,11 @@ test("requests that were there when the memory was read may still be copied", ()
 
 test("small requests are answered to the last", () => {
   hasFree(0);
-  expect(() => openBudget().open().grow(1024)).not.toThrow();
+  const budget = openBudget();
+  const share = budget.open();
+  onTestFinished(() => share.release());
+  expect(() => share.grow(64 * 1024)).not.toThrow();
+  expect(() => share.grow(1)).toThrow(refused);
 });
 
 test("the memory of a machine without limits refuses no request", () => {

@@ -129,3 +129,25 @@ test("what is announced may take the room of those that wait for their clients, 
   newcomer.checkAnnounced(500);
   expect(() => newcomer.checkAnnounced(501)).toThrow(expect.objectContaining({ code: "unavailable" }));
 });
+
+test("a look for room ends nobody, and tells as a check does", () => {
+  const budget = new MemoryBudget(1000);
+  const waiting = budget.open(0, "a");
+  new MessageArrival(waiting).add(900);
+  const newcomer = budget.open(0, "b");
+  expect([100, 101].map((bytes) => newcomer.hasRoom(bytes))).toEqual([true, false]);
+  expect(waiting.bytes).toBe(900);
+});
+
+test("a request is not alone once another thread holds a kilobyte", () => {
+  const memory = ThreadCounts.memoryFor(2);
+  const [main, other] = [0, 1].map(
+    (thread) => new MemoryBudget(100 * 1024, new ThreadCounts(memory, thread), thread === 0),
+  );
+  const received = other?.open();
+  received?.grow(1);
+  const share = main?.open();
+  expect(() => share?.grow(200 * 1024)).toThrow("The requests under way hold");
+  received?.release();
+  share?.grow(200 * 1024);
+});
