@@ -20,6 +20,8 @@ const NAMES: readonly string[] = [
   "",
   "tensorflow.serving.PredictionService",
   "tensorflow.serving.ModelService",
+  "tensorflow.serving.SessionService",
+  "inference.GRPCInferenceService",
   "PredictionService",
   "ModelService",
 ];

@@ -21,6 +21,8 @@ const NAMES = [
   "",
   "tensorflow.serving.PredictionService",
   "tensorflow.serving.ModelService",
+  "tensorflow.serving.SessionService",
+  "inference.GRPCInferenceService",
   "PredictionService",
   "ModelService",
 ];
