@@ -33,7 +33,10 @@ export class OpenStreams {
 
   /** Adds what ends a stream; ends one at once that comes after {@link leave}: its hook has outlived the request. */
   add(leave: () => void): void {
-    if (this.#isOver) return leave();
+    if (this.#isOver) {
+      leave();
+      return;
+    }
     this.#open ??= new Set();
     this.#open.add(leave);
   }

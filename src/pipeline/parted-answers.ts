@@ -216,7 +216,10 @@ class JoinedMemory {
 
   /** Throws `unavailable` if there is no room. */
   grow(bytes: number): void {
-    if (this.#share !== undefined) return this.#share.grow(bytes);
+    if (this.#share !== undefined) {
+      this.#share.grow(bytes);
+      return;
+    }
     if (!threadMemory.hasRoom(bytes)) throw noRoom();
     threadMemory.add(bytes);
     this.#ownBytes += bytes;

@@ -255,9 +255,7 @@ const PREDICT_DECODING = { quickly: decodePredictResponseQuickly, job: decodePre
 /** In the main thread a codec thread does long work; in a hook's thread it delays only that thread. */
 function decoder<Answer>(decoding: Decoding<Answer>, { signal, memory }: CallOptions, maxBytes: number) {
   return (message: Buffer) =>
-    isMainThread
-      ? decodeMessage(decoding, { message, maxBytes, signal, memory })
-      : decoding.job.run(message, maxBytes);
+    isMainThread ? decodeMessage(decoding, { message, maxBytes, signal, memory }) : decoding.job.run(message, maxBytes);
 }
 
 async function refuseControl(): Promise<never> {

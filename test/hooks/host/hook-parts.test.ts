@@ -34,8 +34,7 @@ async function textOf(path: string): Promise<string> {
 
 describe("a generator in a hook thread", () => {
   answersInParts({
-    counting: (folder, isBroken) =>
-      counting(folder, isBroken ? 'if (number === 4) throw new Error("no paper");' : ""),
+    counting: (folder, isBroken) => counting(folder, isBroken ? 'if (number === 4) throw new Error("no paper");' : ""),
     heading: `
       export async function* process({ x }, ctx) {
         ctx.response.metadata["x-kind"] = "count";
