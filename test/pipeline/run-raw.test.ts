@@ -57,7 +57,7 @@ describe("a body in parts", () => {
     const stream = Readable.from(["a"]);
     const late = async () => {
       await go.promise;
-      return stream;
+      return { body: stream };
     };
     const { run } = await open(late, abort.signal);
     const ended = run();

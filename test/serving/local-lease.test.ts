@@ -7,6 +7,7 @@ import type { InferRequest, InferResponse, Lease, PartSink } from "../../src/ser
 import { LocalLease } from "../../src/serving/local-lease.ts";
 import { LocalService } from "../../src/serving/local-service.ts";
 import { ModelPlaces } from "../../src/serving/model-places.ts";
+import type { OnDemandServable } from "../../src/serving/on-demand-servable.ts";
 import { preparationTimes } from "../../src/serving/preparation-times.ts";
 import type { ServableSource } from "../../src/serving/repository/load-servable.ts";
 import { requireSignature } from "../../src/serving/require-signature.ts";
@@ -70,7 +71,7 @@ describe.each<[string, () => Partial<ServableSource>]>([
     const inputs = { kind: "tensors", tensors: repeated([1, 2, 3]) } as const;
     expect(await lease.infer({ signature, inputs, call, parts: { write } })).toMatchObject({ parts: 3 });
     lease.release();
-    const [statistics] = (await service.statistics()) as [ServableStatistics];
+    const statistics = (await service.statistics())[0] as ServableStatistics;
     const { inputMs, outputMs } = preparationTimes(statistics);
     const ownMs = inputMs + outputMs + statistics.runs.runMs;
     expect(ownMs).toBeLessThanOrEqual(statistics.requests.succeeded.ms - takenMs);
@@ -85,7 +86,8 @@ test("an answer in parts takes none after its end", async () => {
     sink = request.parts;
     throw new ServingError("internal", "broken");
   };
-  const lease = new LocalLease({ servable: { ...servable, run }, places: new ModelPlaces("default") }, service);
+  const failing = { ...servable, run } as unknown as OnDemandServable;
+  const lease = new LocalLease({ servable: failing, places: new ModelPlaces("default") }, service);
   const written: InferResponse[] = [];
   const parts = { write: async (part: InferResponse) => void written.push(part) };
   const inputs = { kind: "tensors", tensors: repeated([1]) } as const;
