@@ -157,7 +157,7 @@ describe("a stream of inference requests", () => {
     const late = new ServingError("deadline_exceeded", "late");
     const y = createTensor("uint8", [16 * 1024 * 1024], new Uint8Array(16 * 1024 * 1024));
     let written: Promise<unknown> | undefined;
-    const { open } = await start((asked) => {
+    const { open, service } = await start((asked) => {
       if (asked.id === "0") return echo(asked);
       const part = {
         model: "default",
@@ -171,7 +171,8 @@ describe("a stream of inference requests", () => {
     });
     const stream = open(new Metadata(), { "grpc.max_receive_message_length": -1 });
     // Its answer is not read, so that the error waits behind it until the part is ready.
-    stream.write(request("0", 2 * 1024 * 1024));
+    stream.write(request("0", 900_000));
+    await expect.poll(() => service.requests.length).toBe(1);
     stream.write(request("1"));
     await expect.poll(() => written).toBeDefined();
     expect(await written).toMatchObject({ code: "cancelled", message: expect.stringContaining("no part follows") });
