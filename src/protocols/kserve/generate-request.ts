@@ -58,10 +58,11 @@ export function generateInputs(specs: readonly TensorSpec[] | undefined): readon
  */
 export function decodeGenerate(body: Uint8Array, options: DecodeGenerateOptions): GenerateRequest {
   const { model, version, maxBytes } = options;
-  const root = parseKserveObject(body, new DecodeBudget(maxBytes));
+  const budget = new DecodeBudget(maxBytes);
+  const root = parseKserveObject(body, budget);
   if (isInferBody(root, options))
     return { ...decodeInfer(body, { model, version, maxBytes, headerLength: body.length }), isInfer: true };
-  const mapping = new Mapping(options.inputs);
+  const mapping = new Mapping(options.inputs, budget);
   mapping.addRoot(root);
   const { inputs, parameters } = mapping;
   const form = readForm(parameters, []);
@@ -91,8 +92,10 @@ class Mapping {
   readonly inputs: (readonly [name: string, tensor: Tensor])[] = [];
   readonly parameters = new Map<string, Parameter>();
   readonly #specs: ReadonlyMap<string, GenerateInput> | undefined;
+  readonly #budget: DecodeBudget;
 
-  constructor(specs: readonly GenerateInput[] | undefined) {
+  constructor(specs: readonly GenerateInput[] | undefined, budget: DecodeBudget) {
+    this.#budget = budget;
     this.#specs = specs && new Map(specs.map((spec) => [spec.name, spec]));
   }
 
@@ -100,8 +103,13 @@ class Mapping {
     for (const [name, value] of Object.entries(root)) {
       if (name === PARAMETERS) this.#addNested(value);
       else if (this.#specs !== undefined) this.#add(name, value);
-      else if (name !== "id" && value !== null) this.inputs.push([name, toUndeclared(name, value)]);
+      else if (name !== "id" && value !== null) this.#addUndeclared(name, value);
     }
+  }
+
+  #addUndeclared(name: string, value: NonNullable<JsonValue>): void {
+    this.#budget.countInputs(1);
+    this.inputs.push([name, toUndeclared(name, value)]);
   }
 
   #addNested(value: JsonValue): void {

@@ -2,6 +2,7 @@ import { describe, expect, it } from "vitest";
 import type { DType } from "../../../src/tensor/dtype.ts";
 import type { Signature } from "../../../src/tensor/signature/signature.ts";
 import { createTensor, type Tensors } from "../../../src/tensor/tensor.ts";
+import { ScriptedService } from "../../grpc/scripted-service.ts";
 import { PartsService } from "../../proxy/parts-service.ts";
 import { postForParts } from "../../proxy/read-parts.ts";
 import { serveHttp } from "../../proxy/serve-http.ts";
@@ -58,6 +59,14 @@ async function serveInputs(): Promise<(body: unknown, route?: string) => Promise
 const NEEDED = { PROMPT: "hello", STREAM: false };
 
 describe("a request to generate", () => {
+  it("has no more inputs than any other", async () => {
+    const { url } = await serveHttp(new ScriptedService());
+    const keys = Array.from({ length: 3000 }, (_, index) => [`k${index}`, index]);
+    const body = JSON.stringify(Object.fromEntries(keys));
+    const response = await fetch(url + GENERATE, { method: "POST", body });
+    expect([response.status, await response.text()]).toEqual([400, expect.stringContaining("more than 2048 inputs")]);
+  });
+
   it.each([
     [{}, "PROMPT bytes [1], STREAM bool [1]"],
     [{ PROMPT: ["hello"], STREAM: [true] }, "PROMPT bytes [1], STREAM bool [1]"],
