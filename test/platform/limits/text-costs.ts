@@ -1,24 +1,34 @@
 import { createWebTokenCheck } from "../../../src/access/authentication/open-authentication.ts";
 import { NamePatterns } from "../../../src/access/rules/access-rules.ts";
 import { TrustedProxies } from "../../../src/access/trusted-proxies.ts";
+import { EventReader, readPart } from "../../../src/client/http/read-answer.ts";
 import { lastError } from "../../../src/client/remote/connection-problem.ts";
+import { decodeInferResponse, decodeStreamResponse } from "../../../src/client/remote/infer-message.ts";
 import { constantsOf } from "../../../src/drivers/openvino/ir-file.ts";
-import { publicText, ServingError } from "../../../src/errors.ts";
+import { publicText, ServingError, toErrorCode } from "../../../src/errors.ts";
 import { readCallHeaders } from "../../../src/grpc/call-headers.ts";
 import { splitBinary } from "../../../src/grpc/metadata-headers.ts";
+import { PartSealer } from "../../../src/hooks/raw-parts.ts";
+import { HeaderField } from "../../../src/http2/header-field.ts";
+import { readRequestHead, readTrailers } from "../../../src/http2/message-head.ts";
 import { boundFields } from "../../../src/observability/bound-event.ts";
 import { LogFilter } from "../../../src/observability/log-filter.ts";
 import { createOutputLogger } from "../../../src/observability/logger.ts";
 import { requestIdOf } from "../../../src/observability/request-id.ts";
 import { parentOf } from "../../../src/observability/trace-context.ts";
+import { readParts } from "../../../src/page/stream-parts.ts";
 import { DecodeBudget } from "../../../src/platform/limits/memory/decode-budget.ts";
 import { nearest } from "../../../src/platform/text/nearest.ts";
 import { toWireError } from "../../../src/platform/threads/wire-error.ts";
 import { withOwnIds } from "../../../src/protocols/endpoint-paths.ts";
+import { decodeGenerate } from "../../../src/protocols/kserve/generate-request.ts";
+import { readRequestId } from "../../../src/protocols/kserve/grpc-stream.ts";
+import { modelParameters, readScheduling } from "../../../src/protocols/kserve/parameters.ts";
 import { readCustomAttributes } from "../../../src/protocols/sagemaker/custom-attributes.ts";
 import { acceptedType } from "../../../src/protocols/sagemaker/invoke.ts";
 import { splitForm } from "../../../src/protocols/split-form.ts";
 import { readReloadConfig } from "../../../src/protocols/tensorflow-serving/grpc-service.ts";
+import { acceptedParts, partForm } from "../../../src/proxy/part-form.ts";
 import { parseVersion } from "../../../src/serving/parse-version.ts";
 import { readConfigOverride } from "../../../src/serving/repository/client-overrides.ts";
 import { parseJsonTree } from "../../../src/tensor/codecs/config/config-node.ts";
@@ -29,6 +39,7 @@ import { decodeBase64 } from "../../../src/tensor/codecs/json/decode-base64.ts";
 import { parseJson } from "../../../src/tensor/codecs/json/json-reader.ts";
 import { parseExactJson } from "../../../src/tensor/codecs/json/tensor-from-json.ts";
 import { readNpy } from "../../../src/tensor/codecs/npy.ts";
+import { encodeMessage, messageField, textElement } from "../../../src/tensor/codecs/protobuf/wire-writer.ts";
 
 const KB = 1024;
 /**
@@ -132,6 +143,17 @@ export const TEXT_COSTS: readonly TextCost[] = [
   { name: "names of operations", most: CONFIG, texts: { alike: filled("-a") }, read: toOperations },
   { name: "config of a reload", most: LARGE, isInMainThread: false, texts: { names: filled("a") }, read: toReload },
   { name: "failure of a connection", most: METADATA, texts: RUNS, read: lastError },
+  { name: "fields after a body", most: METADATA, texts: RUNS, read: toTrailers },
+  {
+    name: "Accept for parts",
+    most: HEAD,
+    texts: { ...RUNS, types: filled("text/event-stream;q=0.1,") },
+    read: toForms,
+  },
+  { name: "id of a message", most: LARGE, texts: { letters: filled("a"), wide: filled("é") }, read: toId },
+  { name: "small part of a server", most: METADATA, texts: RUNS, read: toPart },
+  { name: "code of an error", most: METADATA, texts: RUNS, read: toErrorCode },
+  { name: "parameters of a request", most: CONFIG, texts: { names: filled("a") }, read: toParameters },
   {
     name: "config.pbtxt",
     most: CONFIG,
@@ -156,6 +178,12 @@ export const TEXT_COSTS: readonly TextCost[] = [
     read: (text) => toForm("b", text),
   },
   { name: "exact JSON", most: LARGE, isInMainThread: false, texts: exactTexts(), read: parseExactJson },
+  { name: "keys of generate", most: LARGE, isInMainThread: false, texts: generateTexts(), read: toGenerate },
+  { name: "part of a server", most: LARGE, isInMainThread: false, texts: RUNS, read: toPart },
+  { name: "part of a server as JSON", most: LARGE, isInMainThread: false, texts: outputTexts(), read: readPart },
+  { name: "event of a hook", most: LARGE, isInMainThread: false, texts: lineTexts(), read: toEvent },
+  { name: "events of a server", most: LARGE, isInMainThread: false, texts: eventTexts(), read: readEvents },
+  { name: "events for the page", most: LARGE, isInMainThread: false, texts: eventTexts(), read: readForPage },
   { name: "base64", most: LARGE, isInMainThread: false, texts: RUNS, read: decodeBase64 },
   { name: "CSV", most: LARGE, isInMainThread: false, texts: { ...RUNS, rows: filled('1,"a"\n') }, read: csvToJsonRows },
   { name: "header of .npy", most: METADATA, isInMainThread: false, texts: RUNS, read: toArray },
@@ -277,6 +305,137 @@ function exactTexts(): TextCost["texts"] {
   const all = { list, spaces, string, escapes, open, lists, number: between("[", "9", "e1]") };
   const withNaN = (make: (length: number) => string) => (length: number) => `[NaN,${make(length - 6)}]`;
   return Object.fromEntries(Object.entries(all).map(([name, make]) => [name, withNaN(make)]));
+}
+
+function toTrailers(text: string): unknown {
+  const many = Array.from({ length: text.length / 64 }, (_, at) => new HeaderField(`a${at}`, "1"));
+  const target = [":method", "GET", ":scheme", "http", ":path", `/${text}`, "host", text];
+  const pairs = Array.from({ length: target.length / 2 }, (_, at) => target.slice(2 * at, 2 * at + 2));
+  const fields = pairs.map(([name = "", value = ""]) => new HeaderField(name, value));
+  readRequestHead({ fields: [...fields, ...many], isTooLarge: false });
+  return readTrailers({ fields: [new HeaderField("a", text), ...many], isTooLarge: false });
+}
+
+function toForms(text: string): unknown {
+  const headed = { headers: { accept: text } };
+  return [acceptedParts(headed), acceptedParts({ headers: { accept: `${text},text/event-stream` } }), partForm(headed)];
+}
+
+function toId(text: string): unknown {
+  return readRequestId(encodeMessage([textElement(3, text)]));
+}
+
+/** As its id, as a parameter, as an output and as an error. */
+function toPart(text: string): unknown {
+  const parameter = messageField(4, [textElement(1, text), messageField(2, [textElement(3, text)])]);
+  const many = Array.from({ length: text.length / 64 }, (_, at) => messageField(4, [textElement(1, `a${at}`)]));
+  const output = messageField(5, [textElement(1, text), textElement(2, text)]);
+  const response = [textElement(3, text), parameter, ...many];
+  decodeInferResponse(encodeMessage(response), 2 ** 28);
+  decodeStreamResponse(encodeMessage([textElement(1, text), messageField(2, response)]), 2 ** 28);
+  return decodeInferResponse(encodeMessage([output]), 2 ** 28);
+}
+
+function toParameters(text: string): unknown {
+  const parameters = new Map(Array.from({ length: text.length / 16 }, (_, at) => [`a${at}`, 1n] as const));
+  return [modelParameters(parameters), readScheduling(parameters), modelParameters(new Map([[text, text]]))];
+}
+
+function generateTexts(): TextCost["texts"] {
+  return {
+    keys: numbered("{", (at) => `"k${at}":1,`, '"a":1}'),
+    parameters: numbered('{"parameters":{', (at) => `"k${at}":1,`, '"a":1}}'),
+    declared: between('{"x":[', "1,", "1]}"),
+    list: between('{"y":[', "1,", "1]}"),
+    lists: between('{"x":[', "[],", "[]]}"),
+    objects: between('{"x":[', "{},", "{}]}"),
+    string: between('{"x":"', "a", '"}'),
+    escapes: between('{"y":"', "\\\\", '"}'),
+    deep: between('{"x":', "["),
+    infer: between('{"inputs":[{"datatype":"FP32"},', "{},", "{}]}"),
+    id: between('{"id":[', "1,", "1]}"),
+  };
+}
+
+/** For a model that takes any inputs, and for one that takes x. */
+function toGenerate(text: string): unknown {
+  const body = Buffer.from(text);
+  const options = { model: "m", version: "1", maxBytes: 2 ** 28 };
+  const spec = { name: "x", dtype: "float32", shape: [-1], takesImages: false } as const;
+  return [undefined, [spec]].map((inputs) => {
+    try {
+      return decodeGenerate(body, { ...options, inputs });
+    } catch (reason) {
+      return reason;
+    }
+  });
+}
+
+function outputTexts(): TextCost["texts"] {
+  const start = '{"outputs":[{"name":"y","datatype":"BYTES","shape":[1],"data":[';
+  return {
+    numbers: between('{"outputs":[{"name":"y","datatype":"FP32","shape":[-1],"data":[', "1,", "1]}]}"),
+    texts: between(start, '"a",', '"a"]}]}'),
+    text: between(`${start}"`, "a", '"]}]}'),
+    outputs: between('{"outputs":[', '{"name":"y"},', '{"name":"y"}]}'),
+    error: between('{"error":"', "a", '"}'),
+    other: between('{"a":[', "[],", "[]]}"),
+  };
+}
+
+function lineTexts(): TextCost["texts"] {
+  return { ...RUNS, lines: filled("\n"), returns: filled("\r\n"), zeros: filled("\0") };
+}
+
+function toEvent(text: string): unknown {
+  return ["id", "event", "comment", "data"].map((name) => {
+    try {
+      return new PartSealer("h", undefined).seal({ [name]: text }, 1);
+    } catch (reason) {
+      return reason;
+    }
+  });
+}
+
+function eventTexts(): TextCost["texts"] {
+  return {
+    events: filled('data: {"outputs":[]}\n\n'),
+    lines: filled("\n"),
+    returns: filled("\r\n"),
+    comments: filled(": ping\n\n"),
+    ids: filled("id: 1\n"),
+    data: filled("data: 1\n", "\n"),
+    long: between('data: {"outputs":[', " ", "]}\n\n"),
+    open: filled("data: a"),
+  };
+}
+
+/** Bytes that the network gives at a time. */
+const PIECE_BYTES = 64 * KB;
+
+function toBody(text: string): ReadableStream<Uint8Array<ArrayBuffer>> {
+  const bytes = new TextEncoder().encode(text);
+  let at = 0;
+  return new ReadableStream({
+    pull: (stream) => {
+      if (at >= bytes.length) return stream.close();
+      stream.enqueue(bytes.slice(at, at + PIECE_BYTES));
+      at += PIECE_BYTES;
+    },
+  });
+}
+
+async function readEvents(text: string): Promise<unknown> {
+  const reader = new EventReader(toBody(text), "text/event-stream");
+  let count = 0;
+  while ((await reader.next()) !== undefined) count++;
+  return count;
+}
+
+async function readForPage(text: string): Promise<unknown> {
+  let count = 0;
+  for await (const _ of readParts(new Response(toBody(text)))) count++;
+  return count;
 }
 
 /** The least of several times that a text takes, in milliseconds: others compute on this machine too. */
