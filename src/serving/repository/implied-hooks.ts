@@ -1,3 +1,4 @@
+import { type ErrorCode, ServingError } from "../../errors.ts";
 import type { HookContext, Hooks } from "../../hooks/hooks.ts";
 import { createDeferred } from "../../platform/async/promises.ts";
 import { RunLimit } from "../../platform/native/cancellable-runs.ts";
@@ -29,6 +30,8 @@ export interface EnsembleStep {
 /** A step with its place among the stages. */
 interface PlacedStep extends EnsembleStep {
   readonly index: number;
+  /** True if it takes what clients send alone, and nothing that another step has made. */
+  readonly takesGiven: boolean;
 }
 
 /**
@@ -38,7 +41,11 @@ interface PlacedStep extends EnsembleStep {
 export function ensembleHooks(ensemble: Ensemble, inParts: readonly boolean[] = []): Hooks {
   const { inputs, outputs, maxInflight } = ensemble;
   const turns = new StepTurns(ensemble.steps.length, maxInflight);
-  const steps = ensemble.steps.map((step, index): PlacedStep => ({ ...step, index }));
+  const isGiven = (tensor: string) => inputs.some(({ name }) => name === tensor);
+  const steps = ensemble.steps.map((step, index): PlacedStep => {
+    const takesGiven = Object.values(step.inputs).every(isGiven);
+    return { ...step, index, takesGiven };
+  });
   const behind = steps.filter(({ index }) => stepsBefore(steps, index).some((before) => inParts[before]));
   const once = steps.filter((step) => !behind.includes(step));
   const outputsOf = (tensors: NamedTensors) => createTensors(outputs.map(({ name }) => [name, tensors.get(name)!]));
@@ -139,9 +146,21 @@ async function* eachPart(
   const { ctx, turns } = run;
   const driver = ctx.drivers[step.index] as HookContext["drivers"][number];
   const open = () => driver.stream(values, { outputs: Object.keys(step.outputs) });
-  for await (const part of turns.takeParts(step.index, ctx, open)) {
+  for await (const part of toldFor(step, ctx, turns.takeParts(step.index, ctx, open))) {
     const made = Object.entries(step.outputs).map(([own, name]) => [name, part[own]!] as const);
     yield* eachPart(others, new Map([...tensors, ...made]), run);
+  }
+}
+
+async function* toldFor(
+  step: PlacedStep,
+  ctx: HookContext,
+  parts: AsyncIterable<Tensors>,
+): AsyncGenerator<Tensors, void, undefined> {
+  try {
+    yield* parts;
+  } catch (reason) {
+    throw stepFailure(reason, step, ctx);
   }
 }
 
@@ -169,14 +188,35 @@ async function runSteps(steps: readonly PlacedStep[], { given, ...run }: Run): P
 }
 
 async function runStep(
-  { inputs, outputs, index }: PlacedStep,
+  step: PlacedStep,
   tensors: ReadonlyMap<string, Promise<Tensor>>,
   { ctx, turns }: PartsRun,
 ): Promise<Tensors> {
+  const { inputs, outputs, index } = step;
   const values = createRecord<Tensor>();
   for (const [own, name] of Object.entries(inputs)) values[own] = (await tensors.get(name))!;
   const driver = ctx.drivers[index] as HookContext["drivers"][number];
-  return turns.take(index, ctx, () => driver.predict(values, { outputs: Object.keys(outputs) }));
+  try {
+    return await turns.take(index, ctx, () => driver.predict(values, { outputs: Object.keys(outputs) }));
+  } catch (reason) {
+    throw stepFailure(reason, step, ctx);
+  }
+}
+
+/** Codes of errors that values cause, and of errors that the request has by itself. */
+const REFUSALS: readonly ErrorCode[] = ["invalid_argument", "failed_precondition"];
+const OWN_ENDS: readonly ErrorCode[] = ["cancelled", "deadline_exceeded"];
+
+/**
+ * The error of an ensemble whose step has failed, with Triton's text. Values that a step refuses are the client's fault
+ * if no other step has made them; there is no hook of a user that could be blamed.
+ */
+function stepFailure(reason: unknown, { takesGiven }: PlacedStep, { request }: HookContext): unknown {
+  if (!(reason instanceof ServingError) || OWN_ENDS.includes(reason.code)) return reason;
+  const { code, message, cause, details } = reason;
+  const refused = cause instanceof ServingError && REFUSALS.includes(cause.code) ? cause : undefined;
+  const text = `in ensemble '${request.model}', ${refused?.message ?? message}`;
+  return new ServingError(takesGiven && refused ? refused.code : code, text, { cause: reason, details });
 }
 
 /** The tensors of a model as clients send and get them, and the shapes that some have in the model. */

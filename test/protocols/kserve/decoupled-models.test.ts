@@ -153,6 +153,41 @@ function serveEnsemble(config: string, hooks: Readonly<Record<string, string>>) 
 
 const inputs = (...data: number[]) => [{ name: "x", datatype: "FP32", shape: [data.length], data }];
 
+describe("an ensemble", () => {
+  it("tells which step has failed as Triton does, and calls it the client's fault where the values are", async () => {
+    const picky = (kind: string) => `import { ServingError } from "kserving";
+      export function${kind} postprocess({ y }) {
+        if (y.data[0] > 3) throw new ServingError("invalid_argument", "too much");
+        ${kind === "" ? "return" : "yield"} { y };
+      }`;
+    for (const kind of ["", "*"]) {
+      const steps = [
+        [step("picky", "x", "p"), step("half", "p", "z")],
+        [step("half", "x", "p"), step("picky", "p", "z")],
+      ];
+      const statuses = steps.map(async (order) => {
+        const { url } = await serveEnsemble(ensemble(["z"], order), { picky: picky(kind) });
+        const ask = async (x: number) => {
+          const answer = await fetch(`${url}/e/infer`, { method: "POST", body: JSON.stringify({ inputs: inputs(x) }) });
+          return [answer.status, ((await answer.json()) as Plain).error];
+        };
+        return [await ask(0), await ask(8)];
+      });
+      const error = "in ensemble 'e', too much";
+      expect(await Promise.all(statuses)).toEqual([
+        [
+          [200, undefined],
+          [400, error],
+        ],
+        [
+          [200, undefined],
+          [500, error],
+        ],
+      ]);
+    }
+  });
+});
+
 describe("an ensemble with a model that answers in parts", () => {
   it("does so itself, and runs the steps behind it once per part, and the others once", async () => {
     const steps = [step("half", "p", "z"), step("split", "x", "p"), step("half", "x", "w")];
