@@ -272,19 +272,28 @@ class InferStream {
 const ID = 3;
 /** Number of fields that are searched for it: clients write it among the first. */
 const SEARCHED_FIELDS = 64;
+/** Size of the longest one that is told, in bytes. */
+const MAX_ID_BYTES = 64 * 1024;
 
-/** The id of a ModelInferRequest that was not or cannot be read; empty if none of its first valid fields has it. */
+/**
+ * The id of a ModelInferRequest that was not or cannot be read; empty if none of its first valid fields has it, or it
+ * is too long.
+ */
 export function readRequestId(bytes: Uint8Array): string {
   const reader = new WireReader(bytes, "ModelInferRequest");
   let id = "";
   try {
     for (let rest = SEARCHED_FIELDS; rest > 0 && reader.hasMore(); rest--) {
       const tag = reader.tag();
-      if (tag === bytesTag(ID)) id = reader.text();
+      if (tag === bytesTag(ID)) id = shortText(reader.bytes());
       else reader.skip(tag);
     }
     return id;
   } catch {
     return id;
   }
+}
+
+function shortText({ buffer, byteOffset, length }: Uint8Array): string {
+  return length > MAX_ID_BYTES ? "" : Buffer.from(buffer, byteOffset, length).toString();
 }

@@ -58,6 +58,16 @@ function waiting({ signal }: ScriptedRequest): Promise<InferResponse> {
 }
 
 describe("a stream of inference requests", () => {
+  it("does not send an id of more than 64 KB back with an error", async () => {
+    const { open } = await start();
+    const stream = open();
+    stream.write({ ...request("a".repeat(100_000)), raw_input_contents: [Buffer.alloc(3)] });
+    stream.end();
+    const answers = await collect(stream);
+    expect(answers).toMatchObject([{ error_message: expect.stringContaining("request id: aaa") }]);
+    expect(JSON.stringify(answers).length).toBeLessThan(10_000);
+  });
+
   it("of a client that does not read its answers is not answered further", async () => {
     const { service, address, isFree } = await start();
     const session = connectHttp2(`http://${address}`);
