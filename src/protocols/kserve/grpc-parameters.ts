@@ -1,7 +1,8 @@
+import { invalidArgument } from "../../errors.ts";
 import type { DecodeBudget } from "../../platform/limits/memory/decode-budget.ts";
 import { bytesTag, MAP_ENTRY, tagOf, WIRE, type WireReader } from "../../tensor/codecs/protobuf/wire-reader.ts";
 import { bytesField, messageField, textField, type WirePart } from "../../tensor/codecs/protobuf/wire-writer.ts";
-import type { Parameter } from "./parameters.ts";
+import { EMPTY_FINAL, type Parameter, type Parameters } from "./parameters.ts";
 
 /** Field numbers of inference.InferParameter. */
 const PARAMETER = { bool: 1, int64: 2, string: 3, double: 4, uint64: 5 } as const;
@@ -24,6 +25,28 @@ export function readParameter(message: WireReader, parameters: Map<string, Param
     else entry.skip(tag);
   }
   if (value !== undefined) parameters.set(key, value);
+}
+
+/** The parameters of a request that the protocol reads, with their types here and in Triton's words. */
+const KINDS = new Map<string, readonly [type: string, expected: string]>([
+  [EMPTY_FINAL, ["boolean", "bool_param"]],
+  ["sequence_start", ["boolean", "bool_param"]],
+  ["sequence_end", ["boolean", "bool_param"]],
+  ["priority", ["bigint", "int64_param or uint64_param"]],
+  ["timeout", ["bigint", "int64_param"]],
+]);
+
+/** Throws `invalid_argument` for a request's parameters of wrong types or names, with the texts of Triton's gRPC. */
+export function checkParameters(parameters: Parameters): void {
+  for (const [name, value] of parameters) {
+    const [type, expected] = KINDS.get(name) ?? [];
+    if (type !== undefined && typeof value !== type)
+      throw invalidArgument(`invalid value type for '${name}' parameter, expected ${expected}.`);
+    if (type === undefined && name.startsWith("triton_"))
+      throw invalidArgument(
+        `parameter keys starting with 'triton_' are reserved for Triton usage. Only the following keys starting with 'triton_' are allowed: ${EMPTY_FINAL}`,
+      );
+  }
 }
 
 function readValue(reader: WireReader): Parameter | undefined {

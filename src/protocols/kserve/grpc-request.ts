@@ -8,9 +8,9 @@ import { isQuickToRead, type ValuePlaces } from "../../tensor/codecs/protobuf/qu
 import { bytesTag, tagOf, WIRE, WireReader } from "../../tensor/codecs/protobuf/wire-reader.ts";
 import { MAX_RANK, type Tensor } from "../../tensor/tensor.ts";
 import { KserveContents, VIEWED_CONTENTS } from "./grpc-contents.ts";
-import { readParameter } from "./grpc-parameters.ts";
+import { checkParameters, readParameter } from "./grpc-parameters.ts";
 import type { KserveRequest, RequestedOutput, SharedInput } from "./kserve-request.ts";
-import { type Parameter, type Parameters, readBoolean } from "./parameters.ts";
+import { EMPTY_FINAL, type Parameter, type Parameters, readBoolean } from "./parameters.ts";
 import { fromRaw, type InputContext, type InputHead } from "./raw-tensor.ts";
 import { readPlace } from "./shared-memory-places.ts";
 
@@ -77,6 +77,7 @@ function readRequest(bytes: Uint8Array, budget: DecodeBudget): KserveRequest<Grp
     else if (tag === bytesTag(REQUEST.raw)) raw.push(readRaw(reader, budget));
     else reader.skip(tag);
   }
+  checkParameters(parameters);
   const isTyped = raw.length === 0;
   const isShared = inputs.some(({ place }) => place !== undefined);
   const tensors = isShared ? inputs.filter(({ place }) => place === undefined) : inputs;
@@ -90,7 +91,7 @@ function readRequest(bytes: Uint8Array, budget: DecodeBudget): KserveRequest<Grp
     outputs,
     form: {
       encoding: isTyped && !isShared ? typedEncoding(parameters) : "raw",
-      tellsEnd: readBoolean(parameters, "triton_enable_empty_final_response") === true,
+      tellsEnd: parameters.get(EMPTY_FINAL) === true,
     },
   };
 }

@@ -54,7 +54,7 @@ interface StreamError {
   readonly code?: ErrorCode | undefined;
 }
 
-/** Writes a ModelStreamInferResponse with an error. */
+/** Writes a ModelStreamInferResponse with an error, and with a response, which Triton's clients find in each. */
 export function encodeStreamError({ message, id, failed, code }: StreamError): Buffer {
   const error = textField(STREAM.error, message);
   const facts: WirePart[] = id === "" ? [] : [textField(RESPONSE.id, id)];
@@ -63,7 +63,7 @@ export function encodeStreamError({ message, id, failed, code }: StreamError): B
     facts.push(textField(RESPONSE.model, model), textField(RESPONSE.version, String(version)), FINAL);
   }
   if (code !== undefined) facts.push(messageField(RESPONSE.parameters, textParameter(ERROR_CODE, code)));
-  return encodeMessage(facts.length === 0 ? [error] : [error, messageField(STREAM.response, facts)]);
+  return encodeMessage([error, messageField(STREAM.response, facts)]);
 }
 
 /** A ModelInferResponse in its wire form; with `borrows`, large values are not copied. */

@@ -261,11 +261,16 @@ class InferStream {
       const error = ServingError.from(reason);
       record.failedWith = error.code;
       logFailure({ reason, code: error.code, record, path }, this.#options.log);
-      if (metadata[REAL_STATUS] === "true") throw error;
+      if (metadata[REAL_STATUS] === "true" && !isRefusal(error, record)) throw error;
       if (this.#exchange.signal.aborted) return undefined;
       return streamed.encodeError(error, streamed.id ?? readRequestId(message));
     }
   }
+}
+
+/** A request that its model has not had ends no stream, in Triton too. */
+function isRefusal({ code }: ServingError, { isAdmitted }: RequestRecord): boolean {
+  return !isAdmitted && (code === "invalid_argument" || code === "not_found");
 }
 
 /** Field of a ModelInferRequest. */

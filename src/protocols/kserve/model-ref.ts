@@ -22,7 +22,8 @@ export function toModelRef(model: string, version: string): ModelRef {
  */
 export function acquireModel(service: InferenceService, ref: ModelRef, request?: CallOptions): Lease | Promise<Lease> {
   const rename = (reason: unknown) => {
-    const isUnknown = reason instanceof ServingError && reason.code === "not_found";
+    const { code } = ServingError.from(reason);
+    const isUnknown = code === "not_found" || (code === "invalid_argument" && ref.model === "");
     return isUnknown ? modelNotFound(ref, service) : reason;
   };
   try {

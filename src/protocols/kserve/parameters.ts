@@ -83,11 +83,11 @@ export function readBoolean(parameters: Parameters, name: string): boolean | und
   throw wrongType(name, "true or false", value);
 }
 
-/** This parameter is accepted: streams heed it, and an answer that comes alone is the final one. */
-const HARMLESS = "triton_enable_empty_final_response";
+/** Parameter by which the end of an answer in parts gets a message; an answer that comes alone is its end. */
+export const EMPTY_FINAL = "triton_enable_empty_final_response";
 
 function refuseReserved(name: string): void {
-  if (name === HARMLESS) return;
+  if (name === EMPTY_FINAL) return;
   throw invalidArgument(
     `parameter keys starting with 'triton_' are reserved for Triton usage and should not be specified; got '${name}'`,
   );

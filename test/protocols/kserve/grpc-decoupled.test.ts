@@ -208,11 +208,23 @@ describe("a model that answers in parts, over ModelStreamInfer,", () => {
   it("refuses a request before it runs with the error and the id alone", async () => {
     const { stream } = await start();
     const parameters = { triton_enable_empty_final_response: { string_param: "yes" } };
-    const [unknown, wrong] = [request("a", 1, { model_name: "no" }), request("b", 1, { parameters })];
-    const answers = (await stream(unknown, wrong)).map(responseOf);
-    expect(answers.map(({ id, model_name: model, parameters }) => [id, model, parameters]).toSorted()).toEqual([
+    const requests = [
+      request("a", 1, { model_name: "no" }),
+      request("b", 1, { parameters }),
+      request("c", 1, { model_name: "" }),
+    ];
+    const answers = (await stream(...requests)).toSorted((a, b) =>
+      `${responseOf(a).id}`.localeCompare(`${responseOf(b).id}`),
+    );
+    expect(answers.map(responseOf).map(({ id, model_name: model, parameters }) => [id, model, parameters])).toEqual([
       ["a", "", {}],
       ["b", "", {}],
+      ["c", "", {}],
+    ]);
+    expect(answers.map(({ error_message: error }) => error)).toEqual([
+      "Request for unknown model: 'no' is not found. This server has counting, plain.",
+      "invalid value type for 'triton_enable_empty_final_response' parameter, expected bool_param.",
+      "Request for unknown model: '' is not found. This server has counting, plain.",
     ]);
   });
 

@@ -287,5 +287,10 @@ describe("a ModelInferResponse", () => {
       error_message: "no",
       infer_response: { id: "7" },
     });
+    // Programs read the response of every message.
+    expect(kserveOracle.decodeStreamResponse(encodeStreamError({ message: "no", id: "" }))).toMatchObject({
+      error_message: "no",
+      infer_response: { id: "" },
+    });
   });
 });

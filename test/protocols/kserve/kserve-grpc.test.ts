@@ -143,7 +143,25 @@ describe("the KServe V2 service", () => {
       "a reserved parameter",
       "INVALID_ARGUMENT",
       { parameters: { triton_x: { bool_param: true } } },
-      "parameter keys starting with 'triton_' are reserved",
+      "parameter keys starting with 'triton_' are reserved for Triton usage. Only the following keys starting with 'triton_' are allowed: triton_enable_empty_final_response",
+    ],
+    [
+      "a priority that is no integer",
+      "INVALID_ARGUMENT",
+      { parameters: { priority: { string_param: "high" } } },
+      "invalid value type for 'priority' parameter, expected int64_param or uint64_param.",
+    ],
+    [
+      "a timeout that is no integer",
+      "INVALID_ARGUMENT",
+      { parameters: { timeout: { double_param: 1 } } },
+      "invalid value type for 'timeout' parameter, expected int64_param.",
+    ],
+    [
+      "a start of a sequence that is neither true nor false",
+      "INVALID_ARGUMENT",
+      { parameters: { sequence_start: { int64_param: 1 } } },
+      "invalid value type for 'sequence_start' parameter, expected bool_param.",
     ],
   ])("refuses %s", async (_, code, change, text) => {
     const { call } = await connect();
@@ -204,14 +222,21 @@ describe("a stream of inference requests", () => {
     }
   });
 
-  it("ends with the status of a failed request where the client asks for that", async () => {
+  it("goes on after requests that no model has had, also for a client that asks for statuses", async () => {
     const { stream } = await connect();
     const metadata = new Metadata();
     metadata.set("triton_grpc_error", "true");
     const call = stream(metadata);
-    call.write({ ...request, model_name: "no" });
-    await expect(collect(call)).rejects.toMatchObject({
-      details: "Request for unknown model: 'no' is not found. This server has default.",
-    });
+    for (const change of [{ model_name: "no", id: "" }, { outputs: [{ name: "z" }] }, {}])
+      call.write({ ...request, ...change });
+    call.end();
+    expect(await collect(call)).toMatchObject([
+      {
+        error_message: "Request for unknown model: 'no' is not found. This server has default.",
+        infer_response: { id: "", model_name: "" },
+      },
+      { error_message: expect.stringContaining("unexpected inference output 'z'"), infer_response: { id: "7" } },
+      { error_message: "", infer_response: { id: "7", model_name: "default" } },
+    ]);
   });
 });
