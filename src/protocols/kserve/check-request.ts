@@ -49,11 +49,11 @@ function knownOutputs(names: readonly string[], specs: readonly TensorSpec[] | u
   return specs === undefined ? names : names.filter((name) => specs.some((spec) => spec.name === name));
 }
 
-function toRecord({ inputs }: KserveRequest, model: string): Tensors {
+function toRecord({ inputs, id }: KserveRequest, model: string): Tensors {
   const record = createTensors();
   for (const [name, tensor] of inputs) {
     if (record[name] !== undefined)
-      throw invalidArgument(`input '${name}' already exists in request for model '${model}'`);
+      throw requestError(id, `input '${name}' already exists in request for model '${model}'`);
     record[name] = tensor;
   }
   return record;

@@ -19,6 +19,7 @@ import { parseKserveObject } from "./http-request.ts";
 import { type AnswerForm, readForm } from "./http-response.ts";
 import type { KserveRequest } from "./kserve-request.ts";
 import type { Parameter } from "./parameters.ts";
+import { requestError } from "./request-error.ts";
 
 /** Facts needed to decode a request of the generate extension. */
 export interface DecodeGenerateOptions {
@@ -59,14 +60,19 @@ export function generateInputs(specs: readonly TensorSpec[] | undefined): readon
 export function decodeGenerate(body: Uint8Array, options: DecodeGenerateOptions): GenerateRequest {
   const { model, version, maxBytes } = options;
   const budget = new DecodeBudget(maxBytes);
-  const root = parseKserveObject(body, budget);
+  const repeated = new Set<string>();
+  const root = parseKserveObject(body, budget, repeated);
   if (isInferBody(root, options))
     return { ...decodeInfer(body, { model, version, maxBytes, headerLength: body.length }), isInfer: true };
   const mapping = new Mapping(options.inputs, budget);
   mapping.addRoot(root);
   const { inputs, parameters } = mapping;
   const form = readForm(parameters, []);
-  return { model, version, id: readId(root), parameters, inputs, outputs: [], form, isInfer: false };
+  const id = readId(root);
+  const twice = inputs.find(([name]) => repeated.has(name))?.[0];
+  if (twice !== undefined) throw requestError(id, `input '${twice}' already exists in request`);
+  if (repeated.has(PARAMETERS)) throw requestError(id, `keyword '${PARAMETERS}' already exists in request`);
+  return { model, version, id, parameters, inputs, outputs: [], form, isInfer: false };
 }
 
 /** {@link decodeGenerate} for a codec thread. */

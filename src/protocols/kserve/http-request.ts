@@ -60,10 +60,13 @@ function toList(member: string, value: JsonValue | undefined): readonly JsonValu
 /** Prefix of the JSON reader's messages. */
 const READER_PREFIX = /^JSON Parse error: (.*) at offset: (\d+)$/s;
 
-/** Parses a body that is one JSON object, with numbers as in Triton; throws `invalid_argument` with Triton's texts. */
-export function parseKserveObject(text: Uint8Array, budget: DecodeBudget): JsonObject {
+/**
+ * Parses a body that is one JSON object, with numbers as in Triton; `repeated` gets the keys that come more than once.
+ * Throws `invalid_argument` with Triton's texts.
+ */
+export function parseKserveObject(text: Uint8Array, budget: DecodeBudget, repeated?: Set<string>): JsonObject {
   try {
-    return toRoot(parseJson(text, budget));
+    return toRoot(parseJson(text, budget, repeated && { repeated }));
   } catch (reason) {
     throw inTritonsWords(reason);
   }

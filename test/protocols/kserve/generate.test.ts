@@ -113,6 +113,22 @@ describe("a request to generate", () => {
     ["", "failed to parse the request JSON buffer: The document is empty. at 0"],
     ["{}", "[request id: <id_unknown>] expected number of inputs between 2 and 6 but got 0 inputs for model 'default'"],
     ['{"PROMPT": "a"}', "[request id: <id_unknown>] expected number of inputs between 2 and 6 but got 1 inputs"],
+    [
+      '{"PROMPT": "a", "STREAM": true, "PROMPT": "b"}',
+      "[request id: <id_unknown>] input 'PROMPT' already exists in request",
+    ],
+    [
+      '{"id": "7", "PROMPT": "a", "STREAM": true, "parameters": {"ids": 1, "ids": 2}}',
+      "[request id: 7] input 'ids' already exists in request",
+    ],
+    [
+      '{"PROMPT": "a", "STREAM": true, "ids": 1, "parameters": {"ids": 2}}',
+      "[request id: <id_unknown>] input 'ids' already exists in request",
+    ],
+    [
+      '{"PROMPT": "a", "STREAM": true, "parameters": {}, "parameters": {"ids": 2}}',
+      "[request id: <id_unknown>] keyword 'parameters' already exists in request",
+    ],
   ])("of the body %j is refused", async (body, expected) => {
     const send = await serveInputs();
     const { status, answer } = await send(body);

@@ -119,7 +119,7 @@ describe("the KServe V2 service", () => {
       "an input twice",
       "INVALID_ARGUMENT",
       { inputs: [input, input], raw_input_contents: [half, half] },
-      "input 'x' already exists in request for model 'default'",
+      "[request id: 7] input 'x' already exists in request for model 'default'",
     ],
     [
       "another datatype",

@@ -130,13 +130,16 @@ const oneMoreMember = () => "one more member";
 export class ObjectFrame {
   readonly #members = createRecord<JsonValue>();
   readonly #budget: DecodeBudget;
+  readonly #repeated: Set<string> | undefined;
   #key = "";
   #count = 0;
   #hasIndexes = false;
 
-  constructor(budget: DecodeBudget) {
+  /** `repeated` gets each key that comes again. */
+  constructor(budget: DecodeBudget, repeated: Set<string> | undefined) {
     budget.spend(CONTAINER_BYTES, oneMoreObject);
     this.#budget = budget;
+    this.#repeated = repeated;
   }
 
   get isEmpty(): boolean {
@@ -152,6 +155,7 @@ export class ObjectFrame {
   }
 
   add(value: JsonValue): void {
+    if (this.#repeated !== undefined && this.#key in this.#members) this.#repeated.add(this.#key);
     this.#members[this.#key] = value;
   }
 

@@ -38,6 +38,8 @@ const BYTES_PER_NUMBER = 16;
 interface JsonReaderOptions {
   /** Ignores text after the value, as TensorFlow Serving does. */
   readonly ignoreTrailing?: boolean;
+  /** Gets each key that an object has more than once; absent = nobody asks. */
+  readonly repeated?: Set<string>;
 }
 
 /**
@@ -55,6 +57,7 @@ const oneMoreValue = () => "one more value";
 class JsonReader {
   readonly #cursor: JsonCursor;
   readonly #ignoreTrailing: boolean;
+  readonly #repeated: Set<string> | undefined;
   readonly #numbers: NumberStore;
   /** Rows until those of integers are looked for again. */
   #restRows = 0;
@@ -68,6 +71,7 @@ class JsonReader {
   constructor(text: Uint8Array, budget: DecodeBudget, options: JsonReaderOptions) {
     this.#cursor = new JsonCursor(text);
     this.#ignoreTrailing = options.ignoreTrailing ?? false;
+    this.#repeated = options.repeated;
     this.#budget = budget;
     const numbers = Math.max(text.length / BYTES_PER_NUMBER, MIN_INITIAL_NUMBERS);
     this.#numbers = new NumberStore(Math.min(numbers, MAX_INITIAL_NUMBERS) | 0, budget);
@@ -110,7 +114,7 @@ class JsonReader {
     const byte = cursor.bytes[cursor.pos];
     if (byte === QUOTE) this.#add(readString(cursor));
     else if (byte === OPEN_LIST) this.#push(this.#takeFrame());
-    else if (byte === OPEN_OBJECT) this.#push(new ObjectFrame(this.#budget));
+    else if (byte === OPEN_OBJECT) this.#push(new ObjectFrame(this.#budget, this.#repeated));
     else if (isNumberStart(byte)) this.#readScalarNumber();
     else this.#readWord(LITERALS.get(byte ?? 0));
   }
