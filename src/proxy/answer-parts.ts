@@ -1,6 +1,7 @@
 import { createDeferred, type Deferred } from "../platform/async/promises.ts";
 import { TRANSPORT_LIMITS } from "../platform/limits/transport-limits.ts";
 import { cutText } from "../platform/text/cut-text.ts";
+import { toErrorAnswer } from "./http-errors.ts";
 import type { HttpExchange } from "./http-exchange.ts";
 import type { HttpAnswer, ToldFailure } from "./http-route.ts";
 import { type PartChoice, type PartForm, rawForm } from "./part-form.ts";
@@ -26,6 +27,8 @@ export interface PartedRequest<Answer extends Parted> {
   readonly toPart: (part: Answer) => Promise<HttpAnswer>;
   /** The only answer, for a client to which that is as welcome as parts; absent = it is sent as a part. */
   readonly toAnswer?: (answer: Answer) => HttpAnswer | Promise<HttpAnswer>;
+  /** True if an error in place of the first part is told as a part, with the error's status; absent = it is not. */
+  readonly tellsError?: () => boolean;
 }
 
 const PING_MS = TRANSPORT_LIMITS.eventPingMs;
@@ -41,14 +44,14 @@ const HEADERS = [
 
 /**
  * Answers with the parts of a request's answer, as they are written; an only answer is the only part, unless the client
- * takes it as it is. Resolves with the first part, so that an error before it is answered as any other; a later one is
- * the last part, `{"error": MESSAGE, "code": CODE}`, in a form that has errors. In a form with pings, an answer that
- * takes longer than 15 s for its first part begins with one, if it is sure to have parts.
+ * takes it as it is. Resolves with the first part, so that an error before it is answered as any other, unless the
+ * request tells errors; a later one is the last part, `{"error": MESSAGE, "code": CODE}`, in a form that has errors. In a
+ * form with pings, an answer that takes longer than 15 s for its first part begins with one, if it is sure to have parts.
  */
 export async function answerInParts<Answer extends Parted>(
   { form, orAnswer = false }: PartChoice,
   exchange: HttpExchange,
-  { run, toPart, toAnswer }: PartedRequest<Answer>,
+  { run, toPart, toAnswer, tellsError }: PartedRequest<Answer>,
 ): Promise<HttpAnswer> {
   const parts = new PartQueue();
   const wholeOf = orAnswer ? toAnswer : undefined;
@@ -66,7 +69,14 @@ export async function answerInParts<Answer extends Parted>(
       (whole) => parts.end(whole),
       (reason) => parts.fail(reason),
     );
-  await parts.begun(wholeOf === undefined ? form?.ping && PING_MS : undefined);
+  try {
+    await parts.begun(wholeOf === undefined ? form?.ping && PING_MS : undefined);
+  } catch (reason) {
+    if (form === undefined || tellsError?.() !== true) throw reason;
+    const { status, headers } = toErrorAnswer(reason);
+    const ownHeaders = [...HEADERS, ...Object.entries(headers).map(([name, value]) => [name, String(value)] as const)];
+    return { ...inForm(form, parts, exchange), status, ownHeaders };
+  }
   return parts.whole ?? inForm(form ?? rawForm(parts.first?.contentType ?? ""), parts, exchange);
 }
 

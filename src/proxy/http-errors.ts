@@ -31,10 +31,10 @@ export class HttpError extends Error {
   }
 }
 
-/** Status and body of the answer to an error, for handlers that need them. */
-export function toErrorAnswer(reason: unknown): { readonly status: number; readonly body: Buffer } {
-  const { status, message } = reason instanceof HttpError ? reason : toHttpError(ServingError.from(reason));
-  return { status, body: errorBody(message) };
+/** Status, headers and body of the answer to an error, for handlers that need them. */
+export function toErrorAnswer(reason: unknown): Pick<HttpError, "status" | "headers"> & { readonly body: Buffer } {
+  const { status, headers, message } = reason instanceof HttpError ? reason : toHttpError(ServingError.from(reason));
+  return { status, headers, body: errorBody(message) };
 }
 
 /** The last middleware: answers errors that Express throws, for example for a wrongly percent-encoded path. */

@@ -254,6 +254,8 @@ function stream(received: ReceivedGenerate, call: KserveCall): Promise<HttpAnswe
   return answerInParts<KserveAnswer>({ form: request.isInfer ? form : { ...form, hasNoCodes: true } }, exchange, {
     run: (write) => inferLeased(lease, request, { ...toOptions(received, call), parts: { write } }),
     toPart: (part) => toTextAnswer(part, request, exchange),
+    // As Triton does: what refuses the request is an error as any other, and what the model says an event.
+    tellsError: () => exchange.record.isAdmitted && !request.isInfer,
   });
 }
 

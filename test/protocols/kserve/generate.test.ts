@@ -1,8 +1,11 @@
 import { describe, expect, it } from "vitest";
+import { ServingError } from "../../../src/errors.ts";
+import type { Hooks } from "../../../src/hooks/hooks.ts";
 import type { DType } from "../../../src/tensor/dtype.ts";
 import type { Signature } from "../../../src/tensor/signature/signature.ts";
 import { createTensor, type Tensors } from "../../../src/tensor/tensor.ts";
 import { ScriptedService } from "../../grpc/scripted-service.ts";
+import { startServer } from "../../helpers/start-server.ts";
 import { PartsService } from "../../proxy/parts-service.ts";
 import { postForParts } from "../../proxy/read-parts.ts";
 import { serveHttp } from "../../proxy/serve-http.ts";
@@ -234,6 +237,34 @@ describe("a model that answers in parts", () => {
     const { url } = await words({ TEXT: text("a") });
     const response = await fetch(url + GENERATE, { method: "POST", body: '{"id":"1"}' });
     expect(await response.text()).toBe('{"TEXT":"a","id":"1","model_name":"default","model_version":"1"}');
+  });
+
+  it("tells its error as an event with the error's status, also in place of the first part", async () => {
+    const hooks = {
+      inputs: [{ name: "x", dtype: "int32", shape: [1] }],
+      async *process({ x }: Tensors) {
+        if (x?.data[0] === 1) yield { y: 1 };
+        if (x?.data[0] === 2) throw new ServingError("unavailable", "come later");
+        throw new Error("broken");
+      },
+    } satisfies Hooks;
+    const { httpUrl } = await startServer({ stages: [{ driver: "null" }], hooks });
+    const ask = async (route: string, body: unknown) => {
+      const answer = await fetch(httpUrl + route, { method: "POST", body: JSON.stringify(body) });
+      const { headers, status } = answer;
+      return [status, headers.get("content-type"), headers.get("retry-after"), await answer.text()];
+    };
+    const events = "text/event-stream; charset=utf-8";
+    const broken = 'data: {"error":"The hook process failed: broken"}\n\n';
+    expect(await ask(`${GENERATE}_stream`, { x: 0 })).toEqual([500, events, null, broken]);
+    const first = 'data: {"model_name":"default","model_version":"1","y":1}\n\n';
+    expect(await ask(`${GENERATE}_stream`, { x: 1 })).toEqual([200, events, null, first + broken]);
+    expect(await ask(`${GENERATE}_stream`, { x: 2 })).toEqual([503, events, "1", 'data: {"error":"come later"}\n\n']);
+    const json = "application/json";
+    expect((await ask(`${GENERATE}_stream`, {})).slice(0, 2)).toEqual([400, json]);
+    expect((await ask(GENERATE, { x: 0 })).slice(0, 2)).toEqual([500, json]);
+    const inputs = [{ name: "x", datatype: "INT32", shape: [1], data: [0] }];
+    expect((await ask(`${GENERATE}_stream`, { inputs })).slice(0, 2)).toEqual([500, json]);
   });
 
   it("gives an event for each, with details as an object", async () => {
