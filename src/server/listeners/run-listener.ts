@@ -109,7 +109,9 @@ async function toTransportOptions(
     memory,
     clients: options.limitsClients ? new ListenerGate(client, readClientKey(clientKey, access.proxies)) : undefined,
     passOn: (socket, isHttp2) =>
-      clientAccess.connections.openInner(carrierSocketOf(socket), listeners, () => connectInner(inner, socket, isHttp2)),
+      clientAccess.connections.openInner(carrierSocketOf(socket), listeners, () =>
+        connectInner(inner, socket, isHttp2),
+      ),
   };
 }
 
