@@ -69,7 +69,8 @@ export function decodeGenerate(body: Uint8Array, options: DecodeGenerateOptions)
   const { inputs, parameters } = mapping;
   const form = readForm(parameters, []);
   const id = readId(root);
-  const twice = inputs.find(([name]) => repeated.has(name))?.[0];
+  // The one that is repeated first, as by Triton.
+  const twice = [...repeated].find((key) => inputs.some(([name]) => name === key));
   if (twice !== undefined) throw requestError(id, `input '${twice}' already exists in request`);
   if (repeated.has(PARAMETERS)) throw requestError(id, `keyword '${PARAMETERS}' already exists in request`);
   return { model, version, id, parameters, inputs, outputs: [], form, isInfer: false };

@@ -121,6 +121,10 @@ describe("a request to generate", () => {
       "[request id: <id_unknown>] input 'PROMPT' already exists in request",
     ],
     [
+      '{"PROMPT": "a", "STREAM": true, "STREAM": true, "PROMPT": "b"}',
+      "[request id: <id_unknown>] input 'STREAM' already exists in request",
+    ],
+    [
       '{"id": "7", "PROMPT": "a", "STREAM": true, "parameters": {"ids": 1, "ids": 2}}',
       "[request id: 7] input 'ids' already exists in request",
     ],
