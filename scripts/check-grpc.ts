@@ -7,8 +7,9 @@ import { createSilentLogger } from "../src/observability/logger.ts";
 import { sliceSettings } from "../src/platform/limits/settings/server-settings.ts";
 import { grpcHealth, grpcReflection } from "../src/protocols/grpc-standard/grpc-standard.ts";
 import { kserve } from "../src/protocols/kserve/kserve.ts";
+import { createTensor } from "../src/tensor/tensor.ts";
 import { interop } from "../test/grpc/interop/interop-service.ts";
-import { ScriptedService } from "../test/grpc/scripted-service.ts";
+import { PartsService } from "../test/proxy/parts-service.ts";
 
 /** Programs of other projects against our gRPC transport. They are built with Go, once, into .cache/go. */
 const PROGRAMS = {
@@ -39,12 +40,15 @@ const INTEROP_CASES = [
 const V2 = "inference.GRPCInferenceService";
 const FLOATS =
   '{"model_name":"m","inputs":[{"name":"x","datatype":"FP32","shape":[1],"contents":{"fp32_contents":[2]}}]}';
+const PARTS =
+  '{"model_name":"m","id":"a","parameters":{"triton_enable_empty_final_response":{"bool_param":true}},"inputs":[{"name":"x","datatype":"FP32","shape":[2],"contents":{"fp32_contents":[2,3]}}]}';
 /** Arguments of grpcurl, before and after the address, and what it has to print. */
 const GRPCURL_CASES: readonly (readonly [string, readonly string[], readonly string[], RegExp])[] = [
   ["list", [], ["list"], /inference\.GRPCInferenceService/],
   ["describe", [], ["describe", `${V2}.ModelInfer`], /rpc ModelInfer/],
   ["call", ["-d", FLOATS], [`${V2}/ModelInfer`], /"rawOutputContents"/],
   ["call, compressed", ["-H", "grpc-encoding: gzip", "-d", "{}"], [`${V2}/ServerReady`], /"ready": true/],
+  ["stream", ["-d", PARTS], [`${V2}/ModelStreamInfer`], /(?:"boolParam": false.*){2}"id": "a".*"boolParam": true/s],
   ["error", ["-d", '{"name":"m","version":"x"}'], [`${V2}/ModelReady`], /Code: InvalidArgument/],
 ];
 
@@ -55,7 +59,12 @@ for (const [name, module] of Object.entries(PROGRAMS)) {
 }
 const protocols = [interop, kserve, grpcHealth, grpcReflection];
 const options = { host: "127.0.0.1", port: 0, protocols, settings: sliceSettings({}), log: createSilentLogger() };
-const server = await createGrpcServer(new ScriptedService(), options);
+/** A model that gives each number as a part. */
+const service = new PartsService(async function* ({ x }) {
+  for (const value of (x?.data ?? []) as Float32Array)
+    yield { x: createTensor("float32", [1], Float32Array.of(value)) };
+});
+const server = await createGrpcServer(service, options);
 const { port } = server;
 const address = `127.0.0.1:${port}`;
 
