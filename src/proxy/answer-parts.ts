@@ -45,8 +45,9 @@ const HEADERS = [
 /**
  * Answers with the parts of a request's answer, as they are written; an only answer is the only part, unless the client
  * takes it as it is. Resolves with the first part, so that an error before it is answered as any other, unless the
- * request tells errors; a later one is the last part, `{"error": MESSAGE, "code": CODE}`, in a form that has errors. In a
- * form with pings, an answer that takes longer than 15 s for its first part begins with one, if it is sure to have parts.
+ * request tells errors; a later one is the last part, `{"error": MESSAGE, "code": CODE}`, in a form that has errors.
+ * In a form with pings, an answer that takes longer than 15 s for its first part begins with one, if it is sure to have
+ * parts.
  */
 export async function answerInParts<Answer extends Parted>(
   { form, orAnswer = false }: PartChoice,

@@ -21,7 +21,7 @@ export const rawRequest = [
   get("/breaks", async function* () { yield { data: 1 }; throw new Error("no second part"); }),
 ];`;
 
-/** What an EventSource tells until it gives up, or once for a route that breaks: types, ids and data. */
+/** Types, ids and data of what an EventSource tells until it gives up, or once for a route that breaks. */
 const PROGRAM = `(path) => new Promise((resolve) => {
   const told = [];
   const source = new EventSource(path);
