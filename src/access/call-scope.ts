@@ -34,12 +34,14 @@ export class CallScope {
 
   /**
    * Counts by what a later look has found, for the rest of a call that lasts. Throws `permission_denied` for a model
-   * that the call has named, and may name no longer.
+   * that the call has named, and may name no longer, and where it might name any and may name some alone by now.
    */
   adopt(later: CallScope): void {
+    const namedAny = this.isWhole || this.#named.size === MAX_NAMED;
     this.#identity = later.#identity;
     this.#rules = later.#rules;
     this.#until = later.#until;
+    if (namedAny && !this.isWhole) throw denied(`${this.#who} may name some models alone by now`);
     for (const model of this.#named) this.assertModel(model);
   }
 
@@ -76,7 +78,7 @@ export class CallScope {
   assertModel(model: string): void {
     const isKnown = this.#identity === undefined || this.knows(model);
     if (!isKnown) throw denied(`${this.#who} may not ${MODEL_DEEDS[this.#kind]} "${model}"`);
-    this.#named.add(model);
+    if (this.#named.size < MAX_NAMED && model.length <= MAX_NAME_LENGTH) this.#named.add(model);
   }
 
   /** True if the priority of the caller's requests to a model counts before other clients' turns. */
@@ -98,6 +100,11 @@ export class CallScope {
     return this.#identity && this.#rules.modelsFor(this.#identity, kind);
   }
 }
+
+/** Models that a call may name and be asked about one by one. */
+const MAX_NAMED = 1000;
+/** Characters of a name that may be a model's. */
+const MAX_NAME_LENGTH = 1024;
 
 /** Kinds of calls that name models, and say which there are. */
 const NAMING: readonly CallKind[] = ["inference", "read", "control"];

@@ -149,7 +149,7 @@ class StreamCall extends GrpcCall {
 
   /** A thousand may be left at once, whose answers each have much to end. */
   protected override endLeft(abort: () => void): void {
-    const turn = StreamTurns.end();
+    const turn = StreamTurns.end(this.memory.client.number);
     if (turn === undefined) abort();
     else this.#leaving = turn.then(abort);
   }

@@ -46,7 +46,7 @@ export class MessageStream implements AsyncIterable<Uint8Array> {
   readonly #limits: MessageStreamLimits;
   /** The message that waits to be read. */
   #arrived: ArrivedMessage | undefined;
-  /** The last piece, with the index of what is not cut from it yet, and the bytes that are counted for that. */
+  /** The last piece, the index from which on it is not cut yet, and the bytes that are counted for that rest. */
   #piece = NOTHING;
   #at = 0;
   #uncutBytes = 0;
@@ -138,7 +138,7 @@ export class MessageStream implements AsyncIterable<Uint8Array> {
     }
     this.#piece = piece;
     this.#cut();
-    if (this.#arrived === undefined) return;
+    if (this.#failure !== undefined || this.#arrived === undefined) return;
     this.#stream.pause();
     this.#wake?.();
   }
@@ -155,7 +155,7 @@ export class MessageStream implements AsyncIterable<Uint8Array> {
     this.#limitTime();
   }
 
-  /** Counts what is not cut yet, once for a piece: its messages count again as they are cut, until none is left. */
+  /** Counts the rest of a piece, once: its messages count again as they are cut, until none is left. */
   #countUncut(): void {
     const { memory } = this.#limits;
     const bytes = this.#piece.length - this.#at;

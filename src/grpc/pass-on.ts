@@ -120,6 +120,8 @@ class PassedCall implements Keeper {
   /** Bytes given to both streams that have not been taken there. */
   #writtenBytes = 0;
   #isOver = false;
+  /** True after something of the client's was passed on that has had no answer yet. */
+  #isAsked = false;
 
   constructor({ stream, inner }: BothStreams, { memory, guard, refused }: PassedParts) {
     this.#stream = stream;
@@ -144,9 +146,13 @@ class PassedCall implements Keeper {
     inner.once("aborted", () => this.#fail(LOST, inner.rstCode));
   }
 
-  /** As far as it shows here: the other thread has the whole request, and has not begun to answer. */
+  /** As far as it shows here: the other thread has the whole request or a message, and has not answered that. */
   get isWorking(): boolean {
-    return this.#stream.isRemoteEnded && !this.#stream.headersSent;
+    return this.#isAsked || (this.#stream.isRemoteEnded && !this.#stream.headersSent);
+  }
+
+  giveUp(error: ServingError): void {
+    this.#fail(error, ERROR.cancel);
   }
 
   kept(): void {
@@ -165,6 +171,7 @@ class PassedCall implements Keeper {
         const length = end - start;
         wait(PIECE_BYTES + length);
         if (!this.#count()) return;
+        this.#isAsked = guard === undefined;
         guard?.add(length);
         if (waitingBytes > MAX_WAITING_BYTES) from.pause();
         to.write(Buffer.from(bytes.subarray(start, end)), () => {

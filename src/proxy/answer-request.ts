@@ -50,7 +50,7 @@ export async function answerRequest(
     const entered = policy.enter(kind, caller);
     const scope = entered instanceof Promise ? await entered : entered;
     policy.check(kind, caller, access);
-    stop = scope && watchPermission(exchange, { kind, scope, policy });
+    stop = scope && watchPermission(exchange, pair, { kind, scope, policy });
     const client = scope === undefined ? caller : { user: scope.user, ...caller };
     exchange.belongTo(accountKey(client));
     if (clients !== undefined && kind !== "health") {
@@ -77,12 +77,15 @@ export async function answerRequest(
   }
 }
 
+/** Time for the error that ends an answer, in milliseconds. */
+const LAST_WORDS_MS = 1000;
+
 /** Ends a request once its client may make it no longer; returns how to stop. */
 function watchPermission(
   exchange: HttpExchange,
+  { request, response }: RequestPair,
   { policy, kind, scope }: Pick<HttpDependencies, "policy"> & Pick<LiveCall, "kind" | "scope">,
 ): () => void {
-  const { request } = exchange;
   // It is taken away from the request as soon as that is answered.
   const { authorization } = request.headers;
   return policy.watch({
@@ -92,7 +95,11 @@ function watchPermission(
       const caller = callerOf(request);
       return { ...caller, headers: { ...caller.headers, authorization } };
     },
-    end: (reason) => exchange.giveUp(reason),
+    end: (reason) => {
+      exchange.giveUp(reason);
+      // One who does not read is not waited for.
+      setTimeout(() => response.writableFinished || response.destroy(reason), LAST_WORDS_MS).unref();
+    },
   });
 }
 

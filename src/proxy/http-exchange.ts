@@ -73,7 +73,7 @@ export class HttpExchange {
         return;
       }
       // A thousand answers in parts may be left at once, each of which has much to end.
-      const turn = this.#isInParts ? StreamTurns.end() : undefined;
+      const turn = this.#isInParts ? StreamTurns.end(this.#memory.client.number) : undefined;
       if (turn === undefined) this.#cancel.abort(CLOSED);
       else void turn.then(() => this.#cancel.abort(CLOSED));
     });

@@ -86,6 +86,11 @@ interface WaitingRequest {
   readonly begin: Begin;
 }
 
+/** Nothing is waited for of the client: its request has come, or is not read on. */
+function isWorking({ req }: ServerResponse): boolean {
+  return req.complete || req.readableFlowing !== true;
+}
+
 /** One connection and its open requests. */
 class HttpConnection {
   readonly #socket: Socket;
@@ -101,7 +106,7 @@ class HttpConnection {
     this.#socket = socket;
     describeConnection(carrierSocketOf(socket), {
       isBusy: () => this.isBusy,
-      isWorking: () => this.#responses.some(({ req }) => req.complete) && unsentBytesOf(socket) === 0,
+      isWorking: () => this.#responses.some(isWorking) && unsentBytesOf(socket) === 0,
       movedBytes: () => movedBytesOf(socket),
       end: () => this.#makeRoom(),
     });

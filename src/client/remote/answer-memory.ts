@@ -50,11 +50,13 @@ export class ArrivalLimit implements Transfer {
   /** The part of the call that receives. */
   protected receiver: Receiver | undefined;
   protected arriving: MemoryShare | undefined;
-  readonly #given: Counted;
+  protected readonly given: Counted;
+  /** True once nothing of the call is counted any more. */
+  protected isStopped = false;
   readonly #cancel: () => void;
 
   constructor(given: Counted, cancel: () => void) {
-    this.#given = given;
+    this.given = given;
     this.#cancel = cancel;
   }
 
@@ -74,8 +76,9 @@ export class ArrivalLimit implements Transfer {
 
   /** Begins once a call has its headers. */
   begin(call: object): void {
+    if (this.isStopped) return;
     const receiver = receiverOf(call);
-    const arriving = openShare(this.#given);
+    const arriving = openShare(this.given);
     if (receiver === undefined || arriving === undefined) {
       arriving?.release();
       return;
@@ -95,6 +98,7 @@ export class ArrivalLimit implements Transfer {
 
   /** Ends the count; what was counted is released. */
   stop(): void {
+    this.isStopped = true;
     this.receiver = undefined;
     this.arriving?.release();
     this.arriving = undefined;
@@ -126,12 +130,7 @@ export class ArrivalLimit implements Transfer {
  * computes, and while none is asked for it is not waited for.
  */
 export class PartsLimit extends ArrivalLimit {
-  readonly #held: MemoryShare | undefined;
-
-  constructor(given: Counted, cancel: () => void) {
-    super(given, cancel);
-    this.#held = openShare(given);
-  }
+  #held: MemoryShare | undefined;
 
   override get isClientsTurn(): boolean {
     return this.isWithin && this.receiver?.http2Stream.isPaused() === false;
@@ -141,7 +140,9 @@ export class PartsLimit extends ArrivalLimit {
   hold(bytes: number): void {
     const { receiver } = this;
     if (receiver !== undefined) this.count(() => this.arriving?.setTo(bytesIn(receiver)));
-    if (this.failure === undefined) this.count(() => this.#held?.grow(bytes));
+    if (this.failure !== undefined || this.isStopped) return;
+    this.#held ??= openShare(this.given);
+    this.count(() => this.#held?.grow(bytes));
   }
 
   /** To be called once a part is not needed any more. */

@@ -152,9 +152,6 @@ function send(
   });
 }
 
-/** Size up to which a part is read while its reader still needs the one before, in bytes. */
-const READ_AHEAD_BYTES = STREAM_WINDOW_BYTES;
-
 /**
  * Sends one message, and gives those of its answer as they come; a reader that stops ends the call, and one that is
  * slow keeps the server from sending. Memory counts the message, and of these as much as has come, until the reader
@@ -169,10 +166,10 @@ export async function* callStream(
   const { signal, limits, memory } = given;
   if (signal.aborted) throw ServingError.from(signal.reason);
   if (signal instanceof AbortSignal) setMaxListeners(0, signal);
-  let sentBytes = SENT_COPIES * message.length;
-  memory?.grow(sentBytes);
+  let sentBytes = 0;
   const countSent = (bytes: number) => {
-    memory?.shrink(sentBytes - bytes);
+    if (bytes > sentBytes) memory?.grow(bytes - sentBytes);
+    else memory?.shrink(sentBytes - bytes);
     sentBytes = bytes;
   };
   const cancel = () => call.cancel();
@@ -191,11 +188,13 @@ export async function* callStream(
   });
   signal.addEventListener("abort", cancel, { once: true });
   try {
+    countSent(SENT_COPIES * message.length);
     for await (const part of call) {
       signal.throwIfAborted();
       // grpc-js has given its copy up.
       countSent(message.length);
-      const isSmall = part.length <= READ_AHEAD_BYTES;
+      // The next one is read while its reader still needs this one.
+      const isSmall = part.length <= STREAM_WINDOW_BYTES;
       if (isSmall) gate.open();
       yield { message: part, metadata: metadata ?? {} };
       limit.done(part.length);

@@ -1,6 +1,6 @@
 import { type Client, connectivityState, status } from "@grpc/grpc-js";
 import { ServingError } from "../../errors.ts";
-import { type CancelSignal, CancelSource } from "../../platform/async/cancel-source.ts";
+import { type CancelSignal, type CancelSource, followSignal } from "../../platform/async/cancel-source.ts";
 import { askHealth } from "./grpc-connection.ts";
 import { UNREACHABLE } from "./grpc-messages.ts";
 
@@ -38,16 +38,13 @@ export class Heartbeat {
 
   /** Goes on until a call is over, whose signal also aborts if a server takes the connection and says nothing. */
   async during<Result>(given: CancelSignal, call: (signal: CancelSource) => Promise<Result>): Promise<Result> {
-    const source = new CancelSource();
-    const abort = () => source.abort(given.reason);
-    if (given.aborted) abort();
-    given.addEventListener("abort", abort, { once: true });
+    const { source, leave } = followSignal(given);
     this.#calls.add(source);
     this.#timer ??= setInterval(() => this.ask(), this.#times.askMs * BEAT_SHARE).unref();
     try {
       return await call(source);
     } finally {
-      given.removeEventListener("abort", abort);
+      leave();
       this.#calls.delete(source);
       if (this.#calls.size === 0) this.#stop();
     }

@@ -144,10 +144,10 @@ export function decodeStreamResponse(bytes: Uint8Array, maxBytes = Number.POSITI
   return readStreamed(bytes, new DecodeBudget(maxBytes));
 }
 
-/** {@link decodeInferResponse} for a codec thread. */
+/** {@link decodeInferResponse} for a codec thread, which finds it by its name. @public */
 export const decodeInferResponseJob = defineJob(import.meta.url, "decodeInferResponseJob", decodeInferResponse);
 
-/** {@link decodeStreamResponse} for a codec thread. */
+/** {@link decodeStreamResponse} for a codec thread, likewise. @public */
 export const decodeStreamResponseJob = defineJob(import.meta.url, "decodeStreamResponseJob", decodeStreamResponse);
 
 /** Places of a ModelInferResponse's values that may be viewed. */

@@ -119,6 +119,8 @@ function lease({ client, heartbeat }: Link, ref: ModelRef, limits: AnswerLimits 
       const metadata = { ...call.metadata, ...part.headers };
       let code: string | undefined;
       call.record?.beginInference();
+      // What the other server says of it is said by its model, as far as is known here.
+      if (call.record !== undefined) call.record.isAdmitted = true;
       try {
         return await heartbeat.during(call.signal, (signal) =>
           infer(client, { ref, request: { ...request, call: { ...call, metadata, signal } } }, limits),
@@ -269,27 +271,29 @@ type Call = Pick<CallOptions, "signal" | "memory">;
  * thread.
  */
 export function encodeRequest(request: PredictRequest, call: Call): Buffer | Promise<Buffer> {
-  const isLong = takesLong(request.inputs, call.memory?.isWireOnly === true);
-  return encode(encodePredictRequestJob, [request, "content"], { ...call, isLong });
+  const isLong = isMainThread && takesLong(request.inputs, call.memory?.isWireOnly === true);
+  return isLong
+    ? encodeElsewhere(encodePredictRequestJob, [request, "content"], call)
+    : encodePredictRequestJob.run(request, "content");
 }
 
 /** {@link encodeRequest} for a ModelInferRequest; it may have to be sent as a PredictRequest after all. */
 export function encodeKserve(request: KserveRequest, call: Call): Buffer | Promise<Buffer> {
-  const isLong = takesLong(request.inputs, false);
-  return encode(encodeInferRequestJob, [request], { ...call, isLong, keepsTensors: true });
+  const isLong = isMainThread && takesLong(request.inputs, false);
+  return isLong ? encodeElsewhere(encodeInferRequestJob, [request], call, true) : encodeInferRequestJob.run(request);
 }
 
 /** {@link encodeRequest} for PredictJSONData. */
 export function encodeJson(json: Uint8Array, call: Call): Buffer | Promise<Buffer> {
-  const isLong = isLongCopy(json.length, call.memory?.isWireOnly === true);
-  return encode(encodePredictJsonJob, [json], { ...call, isLong });
+  const isLong = isMainThread && isLongCopy(json.length, call.memory?.isWireOnly === true);
+  return isLong ? encodeElsewhere(encodePredictJsonJob, [json], call) : encodePredictJsonJob.run(json);
 }
 
-function encode<Args extends readonly unknown[]>(
+function encodeElsewhere<Args extends readonly unknown[]>(
   job: Job<Args, Buffer>,
   args: Args,
-  { isLong, ...call }: Call & { readonly isLong: boolean; readonly keepsTensors?: boolean },
-): Buffer | Promise<Buffer> {
-  if (!isMainThread || !isLong) return job.run(...args);
-  return encodeInThread(job, args, { ...call, form: "content" }).then(toBuffer);
+  { signal, memory }: Call,
+  keepsTensors = false,
+): Promise<Buffer> {
+  return encodeInThread(job, args, { signal, memory, keepsTensors, form: "content" }).then(toBuffer);
 }

@@ -51,10 +51,14 @@ export class HookStreams {
   ): Promise<InferResponse> {
     const { request, served, sink, client } = options;
     const { kind } = request.inputs;
+    const { signal, limits, memory } = request.call;
     const isRaw = request.raw !== undefined;
     let isReplaced = false;
     const parts: ReceivedParts = new PartReader({
-      ...{ signal: request.call.signal, limits: request.call.limits, memory: request.call.memory, client },
+      signal,
+      limits,
+      memory,
+      client,
       read: (received) => toAnswer(served, request, readHookAnswer(kind, received, undefined)),
       bytesOf: ({ outputs }) => payloadBytes(outputs),
       write: (part) => sink.write(part),

@@ -162,9 +162,11 @@ class QuietConnections {
     this.#lookMs = lookMs;
   }
 
-  /** Checks if a connection was found, and still waits for its client. */
+  /** Checks if a connection was found, and still waits for its client, of whom next to nothing has come since. */
   has(socket: Socket): boolean {
-    return this.#quiet.has(socket) && uses.get(socket)?.isWorking() === false;
+    const use = uses.get(socket);
+    if (use === undefined || !this.#quiet.has(socket) || use.isWorking()) return false;
+    return use.movedBytes() - (this.#movedBytes.get(socket) ?? 0) <= (QUIET_RATE * LOOK_MS) / 1000;
   }
 
   /** Compares with the last look, if that is some time ago, but not too long. */

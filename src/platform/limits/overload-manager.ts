@@ -3,6 +3,7 @@ import { ListMember, MemberList } from "../async/member-list.ts";
 import { ClientAccount } from "./client-account.ts";
 import { openProcessCells } from "./process-cells.ts";
 import { SERVER_DEFAULTS } from "./settings/server-settings.ts";
+import type { OtherThreads } from "./thread-counts.ts";
 
 /** A message that goes from a client or to it, at the client's speed. */
 export interface Transfer {
@@ -90,16 +91,6 @@ export interface OverloadRules {
   readonly spanMs?: number;
   /** Is told of each request that is ended. */
   readonly onEnded?: (request: EndedRequest) => void;
-}
-
-/** Threads that take requests of the same clients, whose connections are spread among them. */
-export interface OtherThreads {
-  /** Number of all of them, with this one. */
-  readonly threads: number;
-  /** Asks them to end requests that hold more than their share, until they have given so many bytes. */
-  ask(bytes: number): void;
-  /** Bytes that a thread asks for and for which there is no room; 0 = none does. */
-  asked(): number;
 }
 
 /** Time over which a client's rate has to reach the minimum, in milliseconds. */

@@ -69,8 +69,8 @@ export class StreamTurns {
   }
 
   /** The same for the end of a stream that was left: it goes first, since what it ends takes no more turns. */
-  static end(): Promise<void> | undefined {
-    return new StreamTurns().#next(shared.ending);
+  static end(client?: number): Promise<void> | undefined {
+    return new StreamTurns(client).#next(shared.ending);
   }
 
   #next(waiting: WaitingPieces): Promise<void> | undefined {
@@ -106,7 +106,8 @@ function beginTurn(): void {
 
 function goOnWithSome(beganAt: number): void {
   const most = Math.min(LEAST_PIECES, MOST_PIECES - shared.taken);
-  const ends = [...shared.ending.take(most)];
+  // Those that wait go on beside any number of ends.
+  const ends = [...shared.ending.take(shared.waiting.size > 0 ? most - 1 : most)];
   for (const goOn of [...ends, ...shared.waiting.take(most - ends.length)]) goOn();
   // A tick after the microtasks, when all that these have started is done.
   queueMicrotask(() => process.nextTick(goOnWithOthers, beganAt));

@@ -1,8 +1,10 @@
 /** The cell of the sum that {@link ThreadCounts.enter} keeps; each thread's own follow. */
 const SUM = 0;
-/** The cell of what threads wish for. */
-const WISHED = 1;
-const FIRST = 2;
+/** The cells of what a thread wishes for, and of the second of the process's clock in which it did. */
+const [WISHED, WISHED_AT] = [1, 2];
+const FIRST = 3;
+/** Seconds for which a wish counts: whose it was has been refused. */
+const WISH_SECONDS = 3;
 
 /**
  * A number that several threads count together, in memory that they share. Each has its own cell, so that what a
@@ -28,14 +30,21 @@ export class ThreadCounts {
     return this.#cells.length - FIRST;
   }
 
-  /** The number that a thread last wished for; 0 = none does. */
+  /** The number that a thread wished for of late; 0 = none did. */
   get wished(): number {
-    return Atomics.load(this.#cells, WISHED);
+    const isRecent = seconds() - Atomics.load(this.#cells, WISHED_AT) <= WISH_SECONDS;
+    return isRecent ? Atomics.load(this.#cells, WISHED) : 0;
   }
 
   /** Tells all threads of a number that this one wishes for. */
   wish(count: number): void {
     Atomics.store(this.#cells, WISHED, count);
+    Atomics.store(this.#cells, WISHED_AT, seconds());
+  }
+
+  /** Ends a wish that has come true. */
+  endWish(count: number): void {
+    Atomics.compareExchange(this.#cells, WISHED, count, 0);
   }
 
   /** Sets this thread's number; the sum of {@link enter} stays as it is. */
@@ -78,4 +87,19 @@ export class ThreadCounts {
   forget(thread: number): void {
     Atomics.sub(this.#cells, SUM, this.take(thread));
   }
+}
+
+/** Threads that take requests of the same clients, whose connections are spread among them. */
+export interface OtherThreads {
+  /** Number of all of them, with this one. */
+  readonly threads: number;
+  /** Asks them to end requests that hold more than their share, until they have given so many bytes. */
+  ask(bytes: number): void;
+  /** Bytes that a thread asks for and for which there is no room; 0 = none does. */
+  asked(): number;
+}
+
+/** The same clock for all threads. */
+function seconds(): number {
+  return Math.floor(process.uptime());
 }

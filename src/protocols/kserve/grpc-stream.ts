@@ -247,13 +247,8 @@ class InferStream {
       request ??= await decodeInThread(decodeInferRequestJob, [message, maxBytes], given);
       const call = arrivedCall(record, peer, { metadata, deadline: limits?.deadline, signal: this.#source, memory });
       streamed.decoded(request, call);
-      const inferred = await inferKserve(this.#service, request, {
-        call,
-        maxBytes,
-        sharedMemory,
-        settings,
-        parts: streamed,
-      });
+      const options = { call, maxBytes, sharedMemory, settings, parts: streamed };
+      const inferred = await inferKserve(this.#service, request, options);
       const answer = await streamed.encodeLast(inferred);
       memory.setTo(answer?.length ?? 0);
       return answer;
@@ -261,16 +256,13 @@ class InferStream {
       const error = ServingError.from(reason);
       record.failedWith = error.code;
       logFailure({ reason, code: error.code, record, path }, this.#options.log);
-      if (metadata[REAL_STATUS] === "true" && !isRefusal(error, record)) throw error;
+      // A request that its model has not had ends no stream, in Triton too.
+      const isRefusal = !record.isAdmitted && ["invalid_argument", "not_found"].includes(error.code);
+      if (metadata[REAL_STATUS] === "true" && !isRefusal) throw error;
       if (this.#exchange.signal.aborted) return undefined;
       return streamed.encodeError(error, streamed.id ?? readRequestId(message));
     }
   }
-}
-
-/** A request that its model has not had ends no stream, in Triton too. */
-function isRefusal({ code }: ServingError, { isAdmitted }: RequestRecord): boolean {
-  return !isAdmitted && (code === "invalid_argument" || code === "not_found");
 }
 
 /** Field of a ModelInferRequest. */

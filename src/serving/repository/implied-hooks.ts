@@ -107,7 +107,15 @@ class StepTurns {
   }
 
   /** The same with a step that answers in parts, whose turn ends with them. */
-  async *takeParts(index: number, ctx: HookContext, open: () => AsyncIterable<Tensors>): AsyncGenerator<Tensors> {
+  takeParts(index: number, ctx: HookContext, open: () => AsyncIterable<Tensors>): AsyncIterable<Tensors> {
+    return this.#limits[index] === undefined ? open() : this.#partsInTurn(index, ctx, open);
+  }
+
+  async *#partsInTurn(
+    index: number,
+    ctx: HookContext,
+    open: () => AsyncIterable<Tensors>,
+  ): AsyncGenerator<Tensors, void, undefined> {
     const [begun, ended] = [createDeferred<void>(), createDeferred<void>()];
     const turn = this.take(index, ctx, () => {
       begun.resolve();

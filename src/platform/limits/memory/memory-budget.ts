@@ -1,7 +1,7 @@
 import { ServingError } from "../../../errors.ts";
 import { ClientAccounts } from "../client-account.ts";
-import { type OtherThreads, OverloadManager } from "../overload-manager.ts";
-import type { ThreadCounts } from "../thread-counts.ts";
+import { OverloadManager } from "../overload-manager.ts";
+import type { OtherThreads, ThreadCounts } from "../thread-counts.ts";
 import { containerRoom } from "./container-room.ts";
 import { MemoryShare } from "./memory-share.ts";
 import { threadMemory } from "./thread-memory.ts";
@@ -53,9 +53,10 @@ export class MemoryBudget {
 
   #withOthers(shared: ThreadCounts): OtherThreads {
     const asked = () => {
-      const bytes = shared.wished * KIB;
+      const { wished } = shared;
+      const bytes = wished * KIB;
       if (bytes === 0 || this.heldBytes + bytes > this.maxBytes) return bytes;
-      shared.wish(0);
+      shared.endWish(wished);
       return 0;
     };
     return { threads: shared.threads, ask: (bytes) => shared.wish(Math.ceil(bytes / KIB)), asked };
