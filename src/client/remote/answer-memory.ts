@@ -157,7 +157,7 @@ export class PartsLimit extends ArrivalLimit {
 }
 
 function openShare(given: Counted): MemoryShare | undefined {
-  return given instanceof MemoryBudget ? given.open() : given?.split(0);
+  return given instanceof MemoryBudget ? given.open() : given?.split(0, true);
 }
 
 /** Bytes that have come, but not as parts. */
@@ -261,7 +261,7 @@ class InflateFilter implements Filter {
     const message = await given;
     if (this.#compression === undefined || message[0] !== 1) return message;
     // What the answer holds afterwards is counted by its call.
-    const memory = this.#memory?.split(0) ?? this.#budget.open();
+    const memory = this.#memory?.split(0, true) ?? this.#budget.open();
     try {
       return frame(
         await inflate(message.subarray(PREFIX_BYTES), this.#compression, { maxBytes: this.#maxBytes, memory }),

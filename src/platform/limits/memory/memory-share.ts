@@ -26,6 +26,7 @@ export class MemoryShare extends Holder {
   readonly #countedBytes: number;
   #bytes: number;
   #whole: MemoryShare | undefined;
+  #isOfRequest = false;
   #parts: Set<MemoryShare> | undefined;
   #isReleased = false;
 
@@ -70,12 +71,12 @@ export class MemoryShare extends Holder {
   check(bytes: number): void {
     // A part that receives goes on as long as it does itself.
     const share = this.receiving === undefined ? (this.#whole ?? this) : this;
-    this.#budget.check(bytes, this.#bytes, share);
+    this.#budget.check(bytes, this.#requestBytes, share);
   }
 
   /** Checks if there is room for `bytes` more now, though nothing is ended for it. */
   hasRoom(bytes: number): boolean {
-    return this.#budget.hasRoom(bytes, this.#bytes);
+    return this.#budget.hasRoom(bytes, this.#requestBytes);
   }
 
   /**
@@ -83,7 +84,7 @@ export class MemoryShare extends Holder {
    * may never send them.
    */
   checkAnnounced(bytes: number): void {
-    this.#budget.checkAnnounced(bytes, this.#bytes);
+    this.#budget.checkAnnounced(bytes, this.#requestBytes);
   }
 
   /** Reserves `bytes` more; throws `unavailable` if there is no room, `cancelled` once it was released. */
@@ -111,10 +112,14 @@ export class MemoryShare extends Holder {
     this.#add(-Math.min(bytes, this.#ownBytes));
   }
 
-  /** Moves `bytes` of this share to a new share, a part of it. */
-  split(bytes: number): MemoryShare {
+  /**
+   * Moves `bytes` of this share to a new share, a part of it. `isOfRequest`: it is a part of the same request, and not
+   * a request of its own in a stream, so that both together may be the only ones that hold any.
+   */
+  split(bytes: number, isOfRequest = false): MemoryShare {
     const part = new MemoryShare(this.#budget, this.#client);
     part.#whole = this;
+    part.#isOfRequest = isOfRequest;
     this.#parts ??= new Set();
     this.#parts.add(part);
     part.#bytes = Math.min(bytes, this.#ownBytes);
@@ -152,6 +157,15 @@ export class MemoryShare extends Holder {
     this.#budget.add(bytes);
     this.#client.bytes += bytes;
     this.#bytes += bytes;
+  }
+
+  /** Bytes of the request that it belongs to. */
+  get #requestBytes(): number {
+    if (this.#isOfRequest && this.#whole !== undefined) return this.#whole.#requestBytes;
+    if (this.#parts === undefined) return this.#bytes;
+    let bytes = this.#bytes;
+    for (const part of this.#parts) if (part.#isOfRequest) bytes += part.#bytes;
+    return bytes;
   }
 
   get #ownBytes(): number {

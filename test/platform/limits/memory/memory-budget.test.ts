@@ -93,6 +93,22 @@ test("threads have one budget together, in which a request that two of them have
   expect(main?.heldBytes).toBe(0);
 });
 
+test("a request may be the only one with what its parts hold, and not with what the others of its stream do", () => {
+  const budget = new MemoryBudget(100);
+  const share = budget.open();
+  const part = share.split(0, true);
+  part.grow(80);
+  share.grow(80);
+  part.grow(80);
+  expect(budget.heldBytes).toBe(240);
+  share.releaseAll();
+  const stream = budget.open();
+  const [first, second] = [stream.split(0), stream.split(0)];
+  first.grow(80);
+  expect(() => second.grow(80)).toThrow(expect.objectContaining({ code: "unavailable" }));
+  stream.releaseAll();
+});
+
 test("a share is set, shrunk and split within what it holds", () => {
   const budget = new MemoryBudget(1000);
   const share = budget.open(0, "a");
