@@ -220,7 +220,7 @@ describe.skipIf(why !== undefined)("several listeners", () => {
     await expect(other()).rejects.toMatchObject({ code: expect.any(Number) });
     await server.load("other");
     await other();
-    await expect(infer(client, 1)).rejects.toMatchObject({ code: 3 });
+    await expect(infer(client, 1)).rejects.toMatchObject({ code: 5 });
   });
 
   test("know a model that has just been loaded, in protocols that look for its name", async () => {
