@@ -97,7 +97,7 @@ export async function serve(
 /** Has the system refuse this process's memory to others, and take back what is free, as far as it can. */
 async function settleMemory(): Promise<void> {
   const control = await import("../../platform/native/process-control.ts").catch(() => undefined);
-  for (const settle of [control?.hideProcess, control?.returnLargeBlocks]) {
+  for (const settle of [control?.hideProcess, control?.keepLessFree]) {
     try {
       settle?.();
     } catch {

@@ -8,10 +8,10 @@ const IS_GLIBC = process.platform === "linux" && "glibcVersionRuntime" in report
 /** Allocates large blocks with small ones behind them, frees the large ones, and prints the memory that is left. */
 const PROGRAM = `
   import { bindFunctions, processLibrary } from "./src/platform/native/bind-functions.ts";
-  import { returnLargeBlocks } from "./src/platform/native/process-control.ts";
+  import { keepLessFree } from "./src/platform/native/process-control.ts";
   const types = { malloc: ["void *", "size_t"], free: ["void", "void *"], memset: ["void *", "void *", "int", "size_t"] };
   const { malloc, free, memset } = bindFunctions(processLibrary(), types, "The C library");
-  if (process.argv[1] === "return") returnLargeBlocks();
+  if (process.argv[1] === "return") keepLessFree();
   const take = (bytes) => memset(malloc(bytes), 1, bytes);
   free(take(${16 * MIB}));
   const before = process.memoryUsage.rss();
@@ -32,6 +32,31 @@ test.skipIf(!IS_GLIBC)("returns the memory of large blocks that small ones lie b
   expect(returned.left).toBeLessThan(32 * MIB);
   // What is tested for: the C library's own way.
   expect(kept.left).toBeGreaterThan(200 * MIB);
+});
+
+/** Allocates in many threads, and prints how many heaps that took: each begins at a multiple of 64 MB. */
+const THREADS_PROGRAM = `
+  import { once } from "node:events";
+  import { readFileSync } from "node:fs";
+  import { Worker } from "node:worker_threads";
+  import { keepLessFree } from "./src/platform/native/process-control.ts";
+  if (process.argv[1] === "return") keepLessFree();
+  const program = "globalThis.kept = Buffer.allocUnsafeSlow(100_000); require('node:worker_threads').parentPort.on('message', () => {}).postMessage(0)";
+  const threads = Array.from({ length: 24 }, () => new Worker(program, { eval: true, execArgv: [] }));
+  await Promise.all(threads.map((thread) => once(thread, "message")));
+  const starts = readFileSync("/proc/self/maps", "latin1").matchAll(/^([0-9a-f]+)-[0-9a-f]+ rw-p 00000000 00:00 0 $/gm);
+  console.log(Array.from(starts).filter(([, start]) => BigInt("0x" + start) % BigInt(${64 * MIB}) === 0n).length);
+  process.exit();
+`;
+
+test.skipIf(!IS_GLIBC)("has threads share heaps", async () => {
+  const heaps = async (mode: string) => {
+    const args = ["--import", "tsx", "--input-type=module", "--eval", THREADS_PROGRAM, mode];
+    return Number((await promisify(execFile)(process.execPath, args)).stdout);
+  };
+  const [shared, own] = [await heaps("return"), await heaps("keep")];
+  expect(shared).toBeGreaterThan(0);
+  expect(shared).toBeLessThan(own);
 });
 
 function reportHeader(): object {
