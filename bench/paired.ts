@@ -2,6 +2,7 @@ import { join, resolve } from "node:path";
 import { parseArgs } from "node:util";
 import { createTensor, createTensors } from "../src/tensor/tensor.ts";
 import { endChildrenOnSignal } from "../test/helpers/children.ts";
+import { pssMb } from "../test/helpers/process-usage.ts";
 import { type BenchRun, paired } from "./engine/bench-run.ts";
 import type { Figure } from "./engine/figure.ts";
 import { floats, holds, httpTarget } from "./engine/messages.ts";
@@ -9,7 +10,7 @@ import { type BenchServer, startKserving } from "./engine/servers.ts";
 import { LoadGenerator } from "./load/load-generator.ts";
 import type { LoadTarget } from "./load/load-job.ts";
 import { makeDenseNet } from "./models.ts";
-import { cpuRace, typicalUs } from "./native/cpu-race.ts";
+import { type CountedPress, cpuRace, typicalUs } from "./native/cpu-race.ts";
 import { grpcTargets, httpTargets } from "./native/messages.ts";
 import { printFigures } from "./print-figures.ts";
 
@@ -25,19 +26,23 @@ const QUICK_ROUNDS = 5;
 interface Case {
   readonly name: string;
   readonly server: "echo" | "model";
-  readonly press: { readonly connections: number; readonly inFlight: number; readonly requests: number };
+  readonly press: CountedPress;
   target(server: BenchServer): Promise<LoadTarget>;
 }
 
-const TINY = { connections: 32, inFlight: 32, requests: 20_000 };
-const LARGE = { connections: 8, inFlight: 8, requests: 1200 };
+const [TINY, FEW, ONE] = [press(32, 20_000), press(8, 20_000), press(1, 8000)];
+const LARGE = press(8, 1200);
 
 const CASES: readonly Case[] = [
   { name: "16 floats, V2 gRPC, echo", server: "echo", press: TINY, target: overGrpc(16) },
+  { name: "16 floats, V2 gRPC, echo", server: "echo", press: FEW, target: overGrpc(16) },
+  { name: "16 floats, V2 gRPC, echo", server: "echo", press: ONE, target: overGrpc(16) },
   { name: "16 floats, V2 HTTP binary, echo", server: "echo", press: TINY, target: overHttp(16) },
   { name: "16 floats, V2 HTTP JSON, echo", server: "echo", press: TINY, target: overHttp(16, false) },
   { name: "16 floats, TensorFlow Serving's JSON, echo", server: "echo", press: TINY, target: overTensorFlow(16) },
   { name: "16 floats, V2 gRPC, tiny ONNX model", server: "model", press: TINY, target: overGrpc(16) },
+  { name: "16 floats, V2 gRPC, tiny ONNX model", server: "model", press: FEW, target: overGrpc(16) },
+  { name: "16 floats, V2 gRPC, tiny ONNX model", server: "model", press: ONE, target: overGrpc(16) },
   { name: "16 floats, V2 HTTP binary, tiny ONNX model", server: "model", press: TINY, target: overHttp(16) },
   { name: "602 KB, V2 gRPC, echo", server: "echo", press: LARGE, target: overGrpc(150_528) },
   { name: "602 KB, V2 HTTP binary, echo", server: "echo", press: LARGE, target: overHttp(150_528) },
@@ -54,12 +59,26 @@ export async function runPaired(args: readonly string[]): Promise<void> {
   const builds = await Promise.all([startBuild(), startBuild(join(resolve(against), "bin/kserving.cjs"))]);
   const figures: Figure[] = [];
   for (const one of CASES.filter(({ name }) => name.includes(only))) {
-    say(one.name);
+    say(`${one.name}, ${one.press.inFlight} in flight`);
     figures.push(...(await race({ rounds, isQuick: quick, load, say }, one, builds)));
   }
+  figures.push(...memoryOf(builds));
   await Promise.all(builds.flatMap(({ echo, model }) => [echo.stop(), model.stop()]));
   load.stop();
   printFigures(figures, rounds, "CPU is the processor time of the whole server process, divided by its requests.");
+}
+
+function press(inFlight: number, requests: number): CountedPress {
+  return { connections: inFlight, inFlight, requests };
+}
+
+/** What the servers hold after all that was asked of them. */
+function memoryOf([ours, other]: readonly [Build, Build]): Figure[] {
+  return (["echo", "model"] as const).map((name) => {
+    const [own, others] = [pssMb(ours[name].pid), pssMb(other[name].pid)];
+    const common = { name: `PSS of the ${name} server at the end`, target: { atMost: 10 }, unit: "MB" } as const;
+    return { ...common, values: [own - others], ours: `${own.toFixed(0)} MB`, ceiling: `${others.toFixed(0)} MB` };
+  });
 }
 
 type Build = Readonly<Record<Case["server"], BenchServer>>;

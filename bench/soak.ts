@@ -8,6 +8,7 @@ import { parseArgs } from "node:util";
 import { endChildrenOnSignal, watchChild } from "../test/helpers/children.ts";
 import { pssMb } from "../test/helpers/process-usage.ts";
 import { type StartedCommand, startCommand } from "../test/helpers/start-command.ts";
+import { tlsFile, tlsPath } from "../test/helpers/tls-fixture.ts";
 import { Asking, HOOKED_MODEL, LANE_MODEL } from "./soak/asking.ts";
 import { hasGrown, restingMb } from "./soak/resting-memory.ts";
 import { HOOK_MIX, LANE_MIX, type SoakCounts, SoakRun, STREAM_MIX } from "./soak/soak-run.ts";
@@ -20,7 +21,7 @@ are loaded again each 20 s. Ends with 0 only when no answer was wrong, none fail
 server's memory has not grown: it has three rests of 25 s, of which the last must not take over 5 % and 20 MB more. With --lane in place of
 PredictJSON a model without hooks, which has to be run in the server's main thread. With --streams in place of PredictJSON a model that answers in parts gets half of the
 requests, over gRPC and as events; one client in five leaves early, and no generator may be left at a rest. With --listeners several
-threads accept the connections.
+threads accept the connections; with --tls they are encrypted.
 
   npm run check -- soak --minutes 10 --lane --listeners 2`;
 
@@ -40,6 +41,7 @@ const OPTIONS = {
   minutes: { type: "string", default: "10" },
   lane: { type: "boolean" },
   streams: { type: "boolean" },
+  tls: { type: "boolean" },
   listeners: { type: "string", default: "1" },
   help: { type: "boolean" },
 } as const;
@@ -93,6 +95,7 @@ function serverCommand(config: string, listeners: string): string[] {
     fromRoot("bin/kserving.cjs"),
     // A death is to be seen.
     ...["--config", config, "--server-timing", "--no-supervisor"],
+    ...(flags.tls ? ["--tls-cert", tlsPath("server.pem"), "--tls-key", tlsPath("server.key")] : []),
     ...["--hook-stall", "1", "--threads", "1", "--listeners", listeners],
     ...["--host", "127.0.0.1", "--port", "0", "--http-enable", "--http-port", "0"],
   ];
@@ -117,7 +120,7 @@ async function run(
   { minutes, kind }: { readonly minutes: number; readonly kind: Kind },
 ): Promise<boolean> {
   const pid = child.pid as number;
-  const asking = new Asking(grpc, http);
+  const asking = new Asking(grpc, http, flags.tls ? tlsFile("ca.pem") : undefined);
   const soaking = new SoakRun(asking, started, MIXES[kind]);
   const hasLane = kind === "lane";
   const reloads = countReloads(child);

@@ -10,7 +10,7 @@ export interface Side {
 }
 
 /** Load of a turn: so many requests, whatever else the machine does meanwhile. */
-interface CountedPress extends Pick<LoadJob, "connections" | "inFlight"> {
+export interface CountedPress extends Pick<LoadJob, "connections" | "inFlight"> {
   /** Of a full run, and of the warm-up; a quarter in a quick one. */
   readonly requests: number;
 }

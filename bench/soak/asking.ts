@@ -1,4 +1,5 @@
-import { Agent, request } from "node:http";
+import { Agent } from "node:http";
+import { Agent as TlsAgent } from "node:https";
 import { Client, credentials, status as GRPC_STATUS, type ServiceError } from "@grpc/grpc-js";
 import { decodeInferResponse, encodeInferRequest, methodPath } from "../../src/client/remote/infer-message.ts";
 import { decodePredictJson, encodePredictJson } from "../../src/protocols/kibernetika/grpc-codec.ts";
@@ -8,7 +9,7 @@ import { PREDICT_PATH } from "../../src/protocols/tensorflow-serving/grpc-servic
 import { NO_MODEL_SPEC } from "../../src/protocols/tensorflow-serving/model-spec.ts";
 import { createTensor, createTensors, type Tensors } from "../../src/tensor/tensor.ts";
 import { type NumberedAnswer, numberedValues, Refused } from "./numbered-request.ts";
-import { streamCommand, streamOverGrpc, streamOverHttp } from "./stream-asking.ts";
+import { requestTo, streamCommand, streamOverGrpc, streamOverHttp } from "./stream-asking.ts";
 
 /** One way to ask; throws {@link Refused}. */
 export type Ask = (number: number, size: number) => Promise<NumberedAnswer>;
@@ -31,11 +32,19 @@ export class Asking {
   /**
    * Lets idle connections go before the server does, which would look like a failure of the request that is just sent.
    */
-  readonly #agent = new Agent({ keepAlive: true, maxSockets: 64, timeout: 3000 });
+  readonly #agent: Agent;
 
-  constructor(grpcAddress: string, httpUrl: string) {
+  /** `authority`: that of the server's certificate, where it encrypts. */
+  constructor(grpcAddress: string, httpUrl: string, authority?: Buffer) {
     const unlimited = { "grpc.max_receive_message_length": -1, "grpc.max_send_message_length": -1 };
-    this.#client = new Client(grpcAddress, credentials.createInsecure(), unlimited);
+    const kept = { keepAlive: true, maxSockets: 64, timeout: 3000 };
+    const isPlain = authority === undefined;
+    this.#client = new Client(
+      grpcAddress,
+      isPlain ? credentials.createInsecure() : credentials.createSsl(authority),
+      unlimited,
+    );
+    this.#agent = isPlain ? new Agent(kept) : new TlsAgent({ ...kept, ca: authority });
     this.#url = httpUrl;
   }
 
@@ -112,7 +121,7 @@ export class Asking {
   #post(model: string, body: string): Promise<string> {
     const headers = { "content-type": "application/json", "content-length": Buffer.byteLength(body) };
     return new Promise((resolve, reject) => {
-      const call = request(
+      const call = requestTo(this.#url)(
         `${this.#url}/v1/models/${model}:predict`,
         { method: "POST", agent: this.#agent, headers },
         (response) => {

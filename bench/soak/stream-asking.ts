@@ -1,4 +1,5 @@
 import { type Agent, type IncomingMessage, request } from "node:http";
+import { request as requestOverTls } from "node:https";
 import { type Client, status as GRPC_STATUS, Metadata, type ServiceError } from "@grpc/grpc-js";
 import { decodeStreamResponse, encodeInferRequest, methodPath } from "../../src/client/remote/infer-message.ts";
 import { createTensor } from "../../src/tensor/tensor.ts";
@@ -92,7 +93,7 @@ function refusedBy({ code, details, message }: ServiceError): Refused {
 /** The server that is asked for events. */
 interface EventPlace {
   readonly agent: Agent;
-  /** `http://host:port`. */
+  /** `http://host:port`, or `https:`. */
   readonly url: string;
 }
 
@@ -130,7 +131,7 @@ const IS_UNAVAILABLE = /thread has ended|blocked its thread|again/;
 function post(url: string, agent: Agent, body: string): Promise<IncomingMessage> {
   const headers = { "content-type": "application/json", "content-length": Buffer.byteLength(body) };
   return new Promise((resolve, reject) => {
-    const call = request(url, { method: "POST", agent, headers }, (response) => {
+    const call = requestTo(url)(url, { method: "POST", agent, headers }, (response) => {
       if (response.statusCode === 200) resolve(response);
       else {
         response.resume();
@@ -140,6 +141,11 @@ function post(url: string, agent: Agent, body: string): Promise<IncomingMessage>
     call.on("error", (reason) => reject(new Refused("connection", String(reason))));
     call.end(body);
   });
+}
+
+/** Node has one function for each scheme. */
+export function requestTo(url: string): typeof request {
+  return url.startsWith("https:") ? requestOverTls : request;
 }
 
 /** The data of each event. Throws if the answer breaks off. */
