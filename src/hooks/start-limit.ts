@@ -6,6 +6,9 @@ const START_FACTOR = 10;
 /** Time after which the log reports the wait, in milliseconds. */
 const NOTICE_MS = 5000;
 
+/** {@link StartLimit.doubt} of a file that is being loaded. */
+export const LOAD_DOUBT = "does it wait at its top level, outside all functions, for what never comes?";
+
 /** Time limit on the start of hooks. */
 export interface StartLimit {
   /** `--hook-timeout`; 0 = no limit. */
@@ -13,6 +16,8 @@ export interface StartLimit {
   readonly log: Logger;
   /** Default 5 s. */
   readonly noticeMs?: number;
+  /** A question about the likely fault. Default: about a promise. */
+  readonly doubt?: string;
 }
 
 /**
@@ -21,13 +26,16 @@ export interface StartLimit {
  * `step` is the beginning of both messages: `init_hook of hooks.ts has not returned`.
  */
 export async function withinStartLimit<T>(pending: T | Promise<T>, step: string, limit: StartLimit): Promise<T> {
-  const { hookTimeoutMs, log, noticeMs = NOTICE_MS } = limit;
+  const { hookTimeoutMs, log, noticeMs = NOTICE_MS, doubt = "does its promise ever settle?" } = limit;
   const limitMs = START_FACTOR * hookTimeoutMs;
-  const until = limitMs === 0 ? "there is no limit (--hook-timeout 0)" : `the limit is ${limitMs} ms`;
-  const notice = setTimeout(() => log.warn(`${step} yet, after ${noticeMs} ms; ${until}`), noticeMs);
+  const until =
+    limitMs === 0
+      ? "there is no limit: --hook-timeout 0"
+      : `the limit is ${inSeconds(limitMs)}, ${START_FACTOR} times --hook-timeout`;
+  const notice = setTimeout(() => log.warn(`${step} yet, after ${inSeconds(noticeMs)}: ${doubt} (${until})`), noticeMs);
   let timer: NodeJS.Timeout | undefined;
   const late = new Promise<never>((_, reject) => {
-    if (limitMs > 0) timer = setTimeout(() => reject(tooLate(step, limitMs)), limitMs);
+    if (limitMs > 0) timer = setTimeout(() => reject(tooLate(step, limitMs, doubt)), limitMs);
   });
   try {
     return await Promise.race([pending, late]);
@@ -37,8 +45,12 @@ export async function withinStartLimit<T>(pending: T | Promise<T>, step: string,
   }
 }
 
-function tooLate(step: string, limitMs: number): ServingError {
+function inSeconds(ms: number): string {
+  return ms < 1000 ? `${ms} ms` : `${ms / 1000} s`;
+}
+
+function tooLate(step: string, limitMs: number, doubt: string): ServingError {
   return failedPrecondition(
-    `${step} within ${limitMs} ms (${START_FACTOR} times --hook-timeout); does its promise ever settle? If it needs longer, raise --hook-timeout.`,
+    `${step} within ${inSeconds(limitMs)} (${START_FACTOR} times --hook-timeout); ${doubt} If it needs longer, raise --hook-timeout.`,
   );
 }

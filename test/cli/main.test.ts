@@ -2,6 +2,7 @@ import { execFile } from "node:child_process";
 import { readFile } from "node:fs/promises";
 import { createServer } from "node:net";
 import { availableParallelism } from "node:os";
+import { join } from "node:path";
 import { promisify } from "node:util";
 import { describe, expect, onTestFinished, test } from "vitest";
 import { THREADED } from "../../src/cli/main.ts";
@@ -119,6 +120,32 @@ describe("what cannot be had ends with 1 and one line", () => {
     const hooks = await writeTestFile("hooks.ts", 'import x from "nope-pkg";\nexport const process = x;');
     const { stderr } = await runCommand([...NULL, "--hooks", hooks]);
     expect(oneLine(stderr)).toMatch(/1:15: Could not resolve "nope-pkg"; install the package .*npm install nope-pkg/);
+  });
+
+  test.each([
+    ["kserving", "import {\n  ServingError,\n  defineHook,\n}", "defineHook", '3:3: "kserving"', "defineHooks"],
+    ["common/sub.cjs", "import { greting as hello }", "hello", '1:10: "common"', "greeting"],
+    ["@modern/package", "import { greting }", "greting", '1:10: "@modern/package"', "greeting"],
+  ])("a hook file that imports from %s what that does not export, by its place", async (from, line, name, ...texts) => {
+    const [place, meant] = texts;
+    const folder = tempFolder({
+      "hooks.ts": 'import { used } from "./lib/a.ts";\nexport const process = used;',
+      "lib/a.ts": `${line} from "${from}";\nexport const used = [${name}];`,
+      "node_modules/common/sub.cjs": "exports.greeting = 1;",
+      "node_modules/@modern/package/package.json": '{"name":"@modern/package","type":"module","exports":"./a.js"}',
+      "node_modules/@modern/package/a.js": "export const greeting = 1;",
+    });
+    const { code, stderr } = await runCommand([...NULL, "--hooks", join(folder, "hooks.ts")]);
+    expect(oneLine(stderr)).toMatch(
+      new RegExp(String.raw`lib/a\.ts:${place} exports no "\w+"\. Did you mean "${meant}"\?$`),
+    );
+    expect(code).toBe(1);
+  });
+
+  test("a hook file that imports what a module with names alone exports by default", async () => {
+    const hooks = await writeTestFile("hooks.ts", 'import kserving from "kserving";\nexport const process = kserving;');
+    const { stderr } = await runCommand([...NULL, "--hooks", hooks]);
+    expect(oneLine(stderr)).toMatch(/hooks\.ts:1:\d+: "kserving" exports no "default"\. Name what .* in braces\.$/);
   });
 
   test("a hook file with a syntax error, by file, line and column", async () => {

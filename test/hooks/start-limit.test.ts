@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { withinStartLimit } from "../../src/hooks/start-limit.ts";
+import { LOAD_DOUBT, withinStartLimit } from "../../src/hooks/start-limit.ts";
 import { createThreadLogger } from "../../src/platform/threads/thread-logger.ts";
 
 const forever = new Promise<never>(() => {});
@@ -43,12 +43,16 @@ describe("a step of the hooks' start", () => {
     const { limit, lines, first } = limited(50, 1);
     const waiting = withinStartLimit(first, "a.ts has not been loaded", limit);
     await waiting;
-    expect(lines).toEqual(["a.ts has not been loaded yet, after 1 ms; the limit is 500 ms"]);
+    expect(lines).toEqual([
+      "a.ts has not been loaded yet, after 1 ms: does its promise ever settle? (the limit is 500 ms, 10 times --hook-timeout)",
+    ]);
   });
 
   test("has no limit where --hook-timeout is 0, and the log says so", async () => {
     const { limit, lines, first } = limited(0, 1);
-    await withinStartLimit(first, "a.ts has not been loaded", limit);
-    expect(lines).toEqual(["a.ts has not been loaded yet, after 1 ms; there is no limit (--hook-timeout 0)"]);
+    await withinStartLimit(first, "a.ts has not been loaded", { ...limit, doubt: LOAD_DOUBT });
+    expect(lines).toEqual([
+      `a.ts has not been loaded yet, after 1 ms: ${LOAD_DOUBT} (there is no limit: --hook-timeout 0)`,
+    ]);
   });
 });

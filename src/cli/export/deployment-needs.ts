@@ -140,7 +140,7 @@ export async function filesOfModel(path = ""): Promise<readonly string[]> {
 export async function filesOfModule(path: string | undefined): Promise<readonly string[]> {
   if (path === undefined) return [];
   if (extname(path) === ".py") return filesOfPythonFile(path);
-  const compiled = await compileUserModule(path);
+  const compiled = await compileUserModule(path, true);
   await compiled.dispose();
   const own = compiled.sources.filter((source) => !source.includes("node_modules"));
   const itself = [resolve(path), await realpath(path)];

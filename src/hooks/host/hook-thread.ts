@@ -14,7 +14,7 @@ import { Responder } from "../../platform/threads/responder.ts";
 import { createLimitedLogger } from "../../platform/threads/thread-logger.ts";
 import { fromWireError, toWireError } from "../../platform/threads/wire-error.ts";
 import { type HookSet, toHooks, validateHooks } from "../hook-set.ts";
-import { withinStartLimit } from "../start-limit.ts";
+import { LOAD_DOUBT, withinStartLimit } from "../start-limit.ts";
 import { guardProcess, replacedBuiltIn, watchExternalMemory } from "./guard-process.ts";
 import type { HookCommand, HookEvent, HookThreadData, ModelConnection } from "./hook-protocol.ts";
 import { OtherModels } from "./other-models.ts";
@@ -237,13 +237,13 @@ interface OpenedHooks {
 /** Imports the hooks of a file in this thread, or in a Python process of this thread. Throws `failed_precondition`. */
 async function openHooks(data: HookThreadData, log: Logger): Promise<OpenedHooks> {
   const { file, hookTimeoutMs, stageCount } = data;
-  const limit = { hookTimeoutMs, log };
+  const limit = { hookTimeoutMs, log, doubt: LOAD_DOUBT };
   const step = `${file} has not been loaded`;
   if (isPythonFile(file)) {
     const { startPythonHooks } = await import("./python/start-python-hooks.ts");
     return { ...(await withinStartLimit(startPythonHooks(data, log), step, limit)), hookTimeoutMs: 0 };
   }
-  const { importCompiled } = await import("../../platform/user-module/user-module.ts");
+  const { importCompiled } = await import("../../platform/user-module/import-compiled.ts");
   const exports = await withinStartLimit(importCompiled(data.url, file), step, limit);
   return { hooks: validateHooks(toHooks(exports, file), stageCount, file), hookTimeoutMs, close: async () => {} };
 }

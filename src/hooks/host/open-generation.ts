@@ -20,7 +20,7 @@ export async function openGeneration(
   const { file } = choices;
   const isPython = isPythonFile(file);
   if (!isPython) await installPackages(choices, log, signal);
-  const compiled = await (isPython ? copyPythonHooks(file) : compileUserModule(file));
+  const compiled = await (isPython ? copyPythonHooks(file) : compileUserModule(file, true));
   const options = { ...(isPython ? withoutMissingRequirements(choices, log) : choices), url: compiled.url };
   const first = new HookWorker(options, log);
   const stop = () => void first.terminate();

@@ -1,7 +1,7 @@
 import { existsSync } from "node:fs";
 import { open, readFile, stat } from "node:fs/promises";
-import { builtinModules } from "node:module";
-import { dirname, extname, relative, resolve } from "node:path";
+import { builtinModules, createRequire, isBuiltin } from "node:module";
+import { dirname, extname, join, relative, resolve } from "node:path";
 import { fileURLToPath, pathToFileURL } from "node:url";
 import type {
   BuildFailure,
@@ -19,6 +19,8 @@ import type {
 import { failedPrecondition, reasonText, type ServingError } from "../../errors.ts";
 import { lostPackage } from "../../lost-package.ts";
 import { readProblem } from "../text/file-problem.ts";
+import { didYouMean } from "../text/nearest.ts";
+import { type Exports, errorAt, importCompiled, OWN_IMPORTS, ownModule } from "./import-compiled.ts";
 import { createScratchFile } from "./scratch-file.ts";
 
 /** A file's first line, if it names an interpreter; it must be the very first. */
@@ -42,10 +44,10 @@ export interface HashedModule extends CompiledModule {
 /**
  * Compiles a TypeScript or JavaScript file: local imports become part of it, package imports are resolved from the file
  * that has them, and `kserving` is the running server's own copy. Throws
- * `failed_precondition` with file, line and column.
+ * `failed_precondition` with file, line and column. `orPython` = a file in Python would be taken in its place.
  */
-export async function compileUserModule(path: string): Promise<HashedModule> {
-  const { outputFiles, metafile } = await build(path, await findEntry(path));
+export async function compileUserModule(path: string, orPython = false): Promise<HashedModule> {
+  const { outputFiles, metafile } = await build(path, await findEntry(path, orPython));
   const [{ contents, hash }] = outputFiles as [OutputFile];
   const file = createScratchFile("module.mjs", contents);
   return {
@@ -73,8 +75,6 @@ async function build(path: string, entry: string): Promise<BuildResult<Build>> {
 /** Number of running compilations, which would fail if esbuild's service was stopped. */
 let compiling = 0;
 
-type Exports = Readonly<Record<string, unknown>>;
-
 /**
  * Compiles and imports a user's module in this thread; throws `failed_precondition` when it throws while loading.
  * `waitFor` may give up waiting for one that never finishes.
@@ -93,21 +93,15 @@ export async function importUserModule(
   }
 }
 
-/** Imports a compiled module in this thread; `path` names its source in the error when it throws while loading. */
-export async function importCompiled(url: string, path: string): Promise<Exports> {
-  try {
-    return await import(url);
-  } catch (reason) {
-    throw failedPrecondition(`${path} threw while it was loaded: ${reasonText(reason)}`, reason);
-  }
-}
-
-async function findEntry(path: string): Promise<string> {
+async function findEntry(path: string, orPython: boolean): Promise<string> {
   const entry = resolve(path);
   const problem = (await problemOf(entry)) ?? languageProblem(entry);
   if (problem === undefined) return entry;
+  const [languages, python] = orPython
+    ? ["TypeScript, JavaScript or Python", ", .py"]
+    : ["TypeScript or JavaScript", ""];
   throw failedPrecondition(
-    `${path} ${problem}; expected a TypeScript or JavaScript file (.ts, .mts, .cts, .js, .mjs, .cjs).`,
+    `${path} ${problem}; expected a ${languages} file (.ts, .mts, .cts, .js, .mjs, .cjs${python}).`,
   );
 }
 
@@ -150,6 +144,8 @@ function buildOptions(entry: string): Build {
     logLevel: "silent",
     absWorkingDir: process.cwd(),
     banner: { js: require },
+    // Names the package that is missing, where the older form fails as it runs: React is not defined.
+    jsx: "automatic",
     define: PLACE_NAMES,
     plugins: [packagesOutside],
   };
@@ -165,22 +161,29 @@ function compileError(path: string, reason: unknown): ServingError {
     return failedPrecondition(`${path} could not be compiled: ${reasonText(reason)}`, reason);
   }
   const { location, text } = first;
-  const file = location !== null && resolve(location.file) !== resolve(path) ? relative("", location.file) : path;
   if (location === null) return failedPrecondition(`${path}: ${text}`, reason);
-  const place = `${location.line}:${location.column + 1}`;
-  const hint = unresolvedHint(text);
-  const cause = new Error(text, { cause: reason });
-  // As if the file itself had thrown it there.
-  cause.stack = `Error: ${text}\n    at ${resolve(location.file)}:${place}`;
-  return failedPrecondition(`${file}:${place}: ${text}${hint}`, cause);
+  const { file, line, column } = location;
+  return errorAt({ file, line, column: column + 1 }, path, { text, hint: compileHint(text, resolve(file)), reason });
 }
 
+/** A package's name at the beginning of an import, without the path in it. */
+const PACKAGE = /^(?:@[\w-][\w.-]*\/)?[\w-][\w.-]*(?=\/|$)/;
+
 /** Advice for an import that leads nowhere. */
-function unresolvedHint(text: string): string {
+function compileHint(text: string, file: string): string {
   const name = /^Could not resolve "(.+)"$/.exec(text)?.[1];
   if (name === undefined) return "";
   if (/^[./]/.test(name)) return "; the path counts from the folder of the file that imports it.";
-  return `; install the package where the file finds it (npm install ${name}), or correct its name.`;
+  if (/^kserving(?:\/|$)/.test(name)) return `;${didYouMean(name, OWN_IMPORTS)} There are ${OWN_IMPORTS.join(", ")}.`;
+  if (name.startsWith("node:"))
+    return `; Node ${process.versions.node} has no such module.${didYouMean(name.slice("node:".length), builtinModules)}`;
+  const [missing] = PACKAGE.exec(name) ?? [];
+  if (missing === undefined) return "; expected a package's name, a relative path, or a path of a tsconfig.json.";
+  const folders = createRequire(file).resolve.paths(missing) ?? [];
+  if (folders.some((folder) => existsSync(join(folder, missing))))
+    return `; the package ${missing} is installed, and exports nothing by this name.`;
+  const what = /\/jsx-(?:dev-)?runtime$/.test(name) ? "; JSX is written for it:" : ";";
+  return `${what} install the package where the file finds it (npm install ${missing}), or correct its name.`;
 }
 
 /** Keeps packages out of the compiled file, as absolute URLs, so that it can live in a temporary folder. */
@@ -195,13 +198,13 @@ const packagesOutside: Plugin = {
 async function resolvePackage(build: PluginBuild, args: OnResolveArgs): Promise<OnResolveResult | undefined> {
   const { path, kind, importer, resolveDir, pluginData } = args;
   if (kind === "entry-point" || pluginData === packagesOutside) return undefined;
-  if (builtinModules.includes(path.replace(/^node:/, ""))) {
-    return { path: `node:${path.replace(/^node:/, "")}`, external: true };
-  }
-  const own = ownModule(path);
+  if (isBuiltin(path)) return { path: `node:${path.replace(/^node:/, "")}`, external: true };
+  const own = ownFile(path);
   if (own !== undefined) return outside(own, kind);
   const found = await build.resolve(path, { kind, importer, resolveDir, pluginData: packagesOutside });
   if (found.errors.length > 0) return { errors: found.errors };
+  // A URL, or a module that Node does not have.
+  if (found.external) return { errors: [{ text: `Could not resolve "${path}"` }] };
   return found.path.includes("node_modules") ? outside(found.path, kind) : { path: found.path };
 }
 
@@ -210,29 +213,21 @@ function outside(file: string, kind: ImportKind): OnResolveResult {
   return { path: kind === "require-call" ? file : pathToFileURL(file).href, external: true };
 }
 
-const OWN_MODULES: Readonly<Record<string, string>> = {
-  kserving: "index.js",
-  "kserving/client": "client/node.js",
-  "kserving/hooks": "hooks/hooks.js",
-  "kserving/drivers": "drivers/driver.js",
-  "kserving/testing": "tools/testing/testing.js",
-};
-
 /**
  * The file of the running server for an import of its package, even if the package is also installed next to the
  * importing file.
  */
-function ownModule(path: string): string | undefined {
-  const file = Object.hasOwn(OWN_MODULES, path) ? OWN_MODULES[path] : undefined;
-  if (file === undefined) return undefined;
-  const built = fileURLToPath(new URL(`../../../dist/${file}`, import.meta.url));
+function ownFile(path: string): string | undefined {
+  const url = ownModule(path);
+  if (url === undefined) return undefined;
+  const built = fileURLToPath(url);
   if (!existsSync(built)) throw new Error(`${path} is not built; run "npm run build" in the server's folder.`);
   return built;
 }
 
 async function loadSource(path: string): Promise<OnLoadResult> {
   try {
-    const contents = withPlace(await readFile(path, "utf8"), path);
+    const contents = withJsx(withPlace(await readFile(path, "utf8"), path));
     return { contents, loader: extname(path).replace(/^\.[cm]?/, "") as Loader, resolveDir: dirname(path) };
   } catch (reason) {
     return { errors: [{ text: `${relative("", path)} ${readProblem(reason)}.` }] };
@@ -256,4 +251,10 @@ function withPlace(source: string, path: string): string {
   if (!/__dirname|__filename|import\.meta/.test(source)) return source;
   const names = `const __kservingFile = ${JSON.stringify(path)}, __kservingFolder = ${JSON.stringify(dirname(path))}, __kservingUrl = ${JSON.stringify(pathToFileURL(path).href)};`;
   return source.replace(HASHBANG, (line) => line + names);
+}
+
+/** A file that names its own function for JSX has the older form, the only one that calls it. */
+function withJsx(source: string): string {
+  if (!/@jsx\s/.test(source) || /@jsxRuntime\b/.test(source)) return source;
+  return `${source}\n/** @jsxRuntime classic */`;
 }

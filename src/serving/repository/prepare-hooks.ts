@@ -10,7 +10,7 @@ import { openGeneration } from "../../hooks/host/open-generation.ts";
 import { OtherModels } from "../../hooks/host/other-models.ts";
 import { isPythonFile, PYTHON_HOOK_OPTIONS } from "../../hooks/host/python/copy-python-hooks.ts";
 import { type LoadMore, type StartParts, startHooks } from "../../hooks/host/start-hooks.ts";
-import { withinStartLimit } from "../../hooks/start-limit.ts";
+import { LOAD_DOUBT, withinStartLimit } from "../../hooks/start-limit.ts";
 import type { ModelHandle } from "../../models/model-handle.ts";
 import type { Logger } from "../../observability/logger.ts";
 import { hookFacts } from "../../pipeline/hook-places.ts";
@@ -89,7 +89,7 @@ export async function prepareHooks(
 function importHere(file: string, { thread, log }: HookOptions): Promise<Readonly<Record<string, unknown>>> {
   const { hookTimeoutMs } = thread;
   return importUserModule(file, (importing) =>
-    withinStartLimit(importing, `${file} has not been loaded`, { hookTimeoutMs, log }),
+    withinStartLimit(importing, `${file} has not been loaded`, { hookTimeoutMs, log, doubt: LOAD_DOUBT }),
   );
 }
 

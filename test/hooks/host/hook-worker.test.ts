@@ -182,7 +182,7 @@ describe("a hook file that does not load says which one, and what to do:", () =>
       "one that waits for ever",
       `await new Promise(() => {}); ${passing}`,
       { hookTimeoutMs: 10 },
-      "/hooks.ts has not been loaded within 100 ms (10 times --hook-timeout); does its promise ever settle? If it needs longer, raise --hook-timeout.",
+      "/hooks.ts has not been loaded within 100 ms (10 times --hook-timeout); does it wait at its top level, outside all functions, for what never comes? If it needs longer, raise --hook-timeout.",
     ],
     [
       "one that throws an error that is not caught",

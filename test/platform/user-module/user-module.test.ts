@@ -95,6 +95,19 @@ test("plain JavaScript loads, CommonJS too", async () => {
   expect(await load({ "hooks.cjs": "module.exports = { a: 1 };" }, "hooks.cjs")).toMatchObject({ default: { a: 1 } });
 });
 
+test("JSX calls what its package, or the file itself, names", async () => {
+  const react = {
+    "node_modules/react/package.json": '{"name":"react","exports":{"./jsx-runtime":"./jsx.js"}}',
+    "node_modules/react/jsx.js": "exports.jsx = (tag, { children }) => [tag, children];",
+  };
+  expect(await load({ ...react, "hooks.tsx": "export const a = <b>c</b>;" }, "hooks.tsx")).toMatchObject({
+    a: ["b", "c"],
+  });
+  const own =
+    "/** @jsx h */\nconst h = (tag: string, _: null, text: string) => tag + text;\nexport const a = <b>c</b>;";
+  expect(await load({ "hooks.tsx": own }, "hooks.tsx")).toMatchObject({ a: "bc" });
+});
+
 test("kserving is the running server's own copy, even if it is installed next to the file", async () => {
   const module = await load({
     "hooks.ts": `
@@ -133,12 +146,31 @@ describe("what does not load says where", () => {
     });
   });
 
-  test("a missing package, and a missing local file", async () => {
-    await expect(load({ "hooks.ts": 'import "nope-pkg";' })).rejects.toThrow(
-      /hooks\.ts:1:8: Could not resolve "nope-pkg"/,
-    );
-    await expect(load({ "hooks.ts": 'import "./nope";' })).rejects.toThrow(
-      /hooks\.ts:1:8: Could not resolve ".\/nope"/,
+  const DOTENV = {
+    "node_modules/dotenv/package.json": '{"name":"dotenv","exports":{".":"./a.js"}}',
+    "node_modules/dotenv/a.js": "",
+  };
+
+  test.each([
+    ["nope-pkg", /; install the package where the file finds it \(npm install nope-pkg\), or correct its name\.$/],
+    ["nope-pkg/config", /\(npm install nope-pkg\), or correct its name\.$/],
+    ["@nope/pkg/lib/a.js", /\(npm install @nope\/pkg\), or correct its name\.$/],
+    ["dotenv/config", /; the package dotenv is installed, and exports nothing by this name\.$/],
+    ["kserving/hook", /; Did you mean "kserving\/hooks"\? There are kserving, kserving\/client, /],
+    ["@/lib/a", /; expected a package's name, a relative path, or a path of a tsconfig\.json\.$/],
+    ["npm:lodash", /; expected a package's name/],
+    ["https://example.test/a.js", /; expected a package's name/],
+    ["node:pathe", /; Node [\d.]+ has no such module\. Did you mean "path"\?$/],
+    ["./nope", /; the path counts from the folder of the file that imports it\.$/],
+  ])("an import of %s, which leads nowhere, with what helps", async (name, advice) => {
+    const failing = load({ ...DOTENV, "hooks.ts": `import "${name}";` });
+    await expect(failing).rejects.toThrow(`hooks.ts:1:8: Could not resolve "${name}"`);
+    await expect(failing).rejects.toThrow(advice);
+  });
+
+  test("JSX whose package is not there", async () => {
+    await expect(load({ "hooks.tsx": "\nexport const a = <b>c</b>;" }, "hooks.tsx")).rejects.toThrow(
+      /hooks\.tsx:2:\d+: Could not resolve "react\/jsx-runtime"; JSX is written for it: install the package where the file finds it \(npm install react\), or correct its name\.$/,
     );
   });
 
@@ -151,6 +183,10 @@ describe("what does not load says where", () => {
   test("a file that is not there, and a folder", async () => {
     await expect(load({}, "hooks.ts")).rejects.toThrow(
       /hooks\.ts does not exist; expected a TypeScript or JavaScript file \(/,
+    );
+    const settings = join(tempFolder({ "hooks.json": "{}" }), "hooks.json");
+    await expect(compileUserModule(settings, true)).rejects.toThrow(
+      /ends in \.json; expected a TypeScript, JavaScript or Python file \(.*, \.cjs, \.py\)\.$/,
     );
     await expect(load({ "hooks.ts/x": "" }, "hooks.ts")).rejects.toThrow(/hooks\.ts is a folder; expected/);
     await expect(load({ "hooks.ts": "" }, "hooks.ts/x.ts")).rejects.toThrow(
