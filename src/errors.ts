@@ -152,10 +152,20 @@ export function fromGrpcStatus(status: number): ErrorCode {
  */
 export function reasonText(reason: unknown): string {
   try {
-    return reason instanceof Error ? String(reason.message) || String(reason.name) : String(reason);
+    return reason instanceof Error ? String(reason.message) || String(reason.name) : textOfValue(reason);
   } catch {
     return "(a value that has no text)";
   }
+}
+
+/** An object without a text of its own is told by its message, else by its members. */
+function textOfValue(value: unknown): string {
+  const text = String(value);
+  if (!/^\[object \w+\]$/.test(text)) return text;
+  const { message } = value as { message?: unknown };
+  if (typeof message === "string" && message !== "") return message;
+  const members = JSON.stringify(value, (name, member) => (name === "stack" ? undefined : member));
+  return members === "{}" ? text : members;
 }
 
 /** The system's or Node's code in an error, such as ENOENT; empty if it has none. */

@@ -104,6 +104,9 @@ describe("the text of what was thrown", () => {
     ["nothing", undefined, "undefined"],
     ["a symbol", Symbol("x"), "Symbol(x)"],
     ["an object without a text", Object.create(null), "(a value that has no text)"],
+    ["the members of an object without a text of its own", { code: 42, stack: "at /srv/a.js" }, '{"code":42}'],
+    ["such an object's message", { code: 42, message: "no face" }, "no face"],
+    ["the kind of an object that has nothing to tell", {}, "[object Object]"],
     ["an object whose text throws", untold, "(a value that has no text)"],
     [
       "an Error whose message is such an object",

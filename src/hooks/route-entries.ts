@@ -98,7 +98,7 @@ function sealer(place: string): (returned: unknown) => RawResult | RawStream {
     new ServingError("internal", `The hook ${place} answered ${what}; expected ${expected}.`);
   return (returned) => {
     if (typeof returned !== "object" || returned === null || ArrayBuffer.isView(returned)) {
-      const missing = returned === undefined ? " (is a return missing?)" : "";
+      const missing = returned === undefined ? " (is a return, or an await, missing?)" : "";
       throw refuse(`${kindOf(returned)}${missing}`, "an object such as { status: 200, body: { score: 1 } }");
     }
     const alone = partsOf(returned);

@@ -139,7 +139,7 @@ export function isNamedValues(value: unknown): value is Values {
 
 /** A value that a hook gave in place of named values, for a message. */
 export function describeValue(value: unknown): string {
-  if (value === undefined) return "undefined (is a return missing?)";
+  if (value === undefined) return "undefined (is a return, or an await, missing?)";
   if (value === null) return "null";
   if (isTensor(value)) return "a bare tensor";
   if (isIterator(value)) return "a generator (declare the hook itself as one: async *process)";

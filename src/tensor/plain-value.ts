@@ -138,10 +138,15 @@ function toJson(value: PlainObject, place: string): string {
 }
 
 function unusable(value: unknown, place: string): ServingError {
-  const hint = value instanceof Promise ? " Was an await forgotten?" : "";
   return invalidArgument(
-    `${place} is ${nameOf(value)}; expected a tensor, number, boolean, string, Buffer, typed array, plain object, or nested arrays of them.${hint}`,
+    `${place} is ${nameOf(value)}; expected a tensor, number, boolean, string, Buffer, typed array, plain object, or nested arrays of them.${hintFor(value)}`,
   );
+}
+
+/** Advice for a value. The members of a promise are undefined, like those that were not given. */
+function hintFor(value: unknown): string {
+  if (value instanceof Promise) return " Was an await forgotten?";
+  return value === undefined ? " Is its name right, and was awaited what it comes from?" : "";
 }
 
 function nameOf(value: unknown): string {

@@ -194,7 +194,8 @@ describe("where one answer is taken", () => {
   test("what collect gives wrong is told by its name", async () => {
     await expect(runPipeline({ process: count(2), collect: () => undefined as never }, {})).rejects.toMatchObject({
       code: "internal",
-      message: "The hook collect returned undefined (is a return missing?); expected an object of values by name.",
+      message:
+        "The hook collect returned undefined (is a return, or an await, missing?); expected an object of values by name.",
     });
   });
 });

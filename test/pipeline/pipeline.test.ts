@@ -187,7 +187,7 @@ describe("hooks that fail", () => {
     [
       "undefined",
       () => undefined,
-      "The hook preprocess returned undefined (is a return missing?); expected an object of values by name.",
+      "The hook preprocess returned undefined (is a return, or an await, missing?); expected an object of values by name.",
     ],
     ["a number", () => 3, "The hook preprocess returned a number; expected an object of values by name."],
     ["an array", () => [1], "The hook preprocess returned a bare Array; expected an object of values by name."],

@@ -100,7 +100,7 @@ describe("a route that hooks declare", () => {
   });
 
   it.each([
-    ["nothing", undefined, "The hook rawRequest answered undefined (is a return missing?)"],
+    ["nothing", undefined, "The hook rawRequest answered undefined (is a return, or an await, missing?)"],
     ["a status that is none", { status: 99 }, "The hook rawRequest answered the status 99"],
     ["a status of text", { status: "200" }, "The hook rawRequest answered the status 200"],
     ["a number", { body: 5 }, "The body that the hook rawRequest answered is a number"],

@@ -104,6 +104,7 @@ describe("what is no tensor is refused by its place", () => {
 
   test.each([
     ["undefined", undefined, "x is undefined"],
+    ["what a promise does not have", undefined, "and was awaited what it comes from?"],
     ["null", [1, null], "x[1] is null"],
     ["a Map", new Map(), "x is a Map"],
     ["a function", () => 1, "x is a function"],

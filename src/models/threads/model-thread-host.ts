@@ -1,5 +1,5 @@
 import { MessageChannel, type MessagePort, type Worker } from "node:worker_threads";
-import { failedPrecondition } from "../../errors.ts";
+import { failedPrecondition, reasonText } from "../../errors.ts";
 import type { Logger } from "../../observability/logger.ts";
 import { createDeferred } from "../../platform/async/promises.ts";
 import { HeartbeatWatch } from "../../platform/threads/heartbeat.ts";
@@ -176,7 +176,7 @@ export class ModelThreadHost {
     });
     this.#worker.on("error", (reason) => {
       log.error("a model's thread failed", { err: reason });
-      const failure = failedPrecondition(`The model's thread failed: ${String(reason)}`, reason);
+      const failure = failedPrecondition(`The model's thread failed: ${reasonText(reason)}`, reason);
       for (const { loaded } of this.#models.values()) loaded.reject(failure);
     });
     void this.#ended.then(() => {
