@@ -1,4 +1,6 @@
 import { reasonText, ServingError } from "../../errors.ts";
+import { hidePaths } from "../../platform/text/hide-paths.ts";
+import { shorten } from "../../platform/text/shorten.ts";
 
 /** Phase of a hook thread: importing its file, waiting for models, running init_hook, answering requests. */
 export type ThreadPhase = "load" | "wait" | "init" | "run";
@@ -56,6 +58,20 @@ export function stallReason(file: string, phase: ThreadPhase, stallMs: number): 
     codeFor(phase),
     `${file} blocked its thread for ${stallMs} ms (--hook-stall) ${WHILE[phase]}: is there an endless loop? Wait asynchronously for what takes long, or raise --hook-stall.`,
   );
+}
+
+/** Characters of a thread's reason to end that clients get. */
+const MAX_REASON = 1024;
+
+/**
+ * The error of a request that was lost with the thread of this file, as clients see it: with the reason for which the
+ * thread has ended, since the request may have been it.
+ */
+export function lossReason(lost: ServingError, ended: ServingError, file: string): ServingError {
+  const { code, details } = lost;
+  const [why = ""] = shorten(ended.message.replace(file, "The hook file"), MAX_REASON).split("\n", 1);
+  const message = `The request was lost: the hooks' thread has ended. ${hidePaths(why)} Send the request again if another was the cause.`;
+  return new ServingError(code, message, { cause: lost, details });
 }
 
 function codeFor(phase: ThreadPhase): "failed_precondition" | "unavailable" {

@@ -14,7 +14,7 @@ import { MalformedMessage, toHostPort } from "../../platform/threads/host-port.t
 import { RpcClient, type RpcResponse, tellLoss, type UnsentRecord } from "../../platform/threads/rpc-client.ts";
 import type { Signature } from "../../tensor/signature/signature.ts";
 import type { InitParams } from "../hooks.ts";
-import { malformedReason, stallReason } from "./end-reason.ts";
+import { lossReason, malformedReason, stallReason } from "./end-reason.ts";
 import { HookControl, type ModelEvent } from "./hook-control.ts";
 import { HookLeases, type ModelProvider } from "./hook-leases.ts";
 import { type HookDeclaration, type HookThreadData, RUN, RUN_PARTS, type RunMeta } from "./hook-protocol.ts";
@@ -239,9 +239,10 @@ export class HookWorker {
       this.#hasAnswered = true;
       return answer;
     } catch (reason) {
-      // One that was closed has not been ended by its requests.
       const told = tellLoss(reason);
-      throw told === reason || (await this.ended) === undefined ? reason : told;
+      const ended = told === reason ? undefined : await this.ended;
+      // One that was closed has not been ended by its requests.
+      throw ended === undefined ? reason : lossReason(told as ServingError, ended, this.#file);
     }
   }
 

@@ -23,19 +23,30 @@ describe("a hook that", () => {
     ["throws", `throw new Error("broken");`, "internal", "The hook preprocess failed: broken"],
     ["throws what is no Error", `throw "text";`, "internal", "The hook preprocess failed: text"],
     ["rejects", `await Promise.reject(new Error("late"));`, "internal", "The hook preprocess failed: late"],
-    ["spins forever", "for (;;);", "unavailable", /the hooks' thread has ended/],
-    ["ends its thread", "process.exit(1);", "unavailable", /the hooks' thread has ended/],
+    ["throws an object", "throw { code: 42 };", "internal", 'The hook preprocess failed: {"code":42}'],
+    [
+      "spins forever",
+      "for (;;);",
+      "unavailable",
+      /the hooks' thread has ended\. The hook file blocked its thread for 400 ms .* is there an endless loop\? .* again if another was the cause\.$/,
+    ],
+    [
+      "ends its thread",
+      "process.exit(1);",
+      "unavailable",
+      /the hooks' thread has ended\. .*\(exit code 1\); does it call process\.exit\(\)\? Throw an error instead\. Send /,
+    ],
     [
       "throws an error that is not caught",
       `setTimeout(() => { throw new Error("stray"); }); await new Promise(() => {});`,
       "unavailable",
-      /the hooks' thread has ended/,
+      /the hooks' thread has ended\. The hook file failed with an uncaught error, .*: stray\. Catch /,
     ],
     [
       "allocates until its limit",
       "const all = []; for (;;) all.push(new Array(1e6).fill(Math.random()));",
       "unavailable",
-      /the hooks' thread has ended/,
+      /the hooks' thread has ended\. The hook file used more memory than --hook-memory allows/,
     ],
   ])("%s fails its request, and the next one is answered", async (_, body, code, message) => {
     const { error, next } = await fault(body, { hookMemoryMb: 64, hookStallMs: body.includes("all.push") ? 0 : 400 });

@@ -193,10 +193,11 @@ function processEndReason({ why, file, stuck }: ProcessEnd): {
   const details = [LOST_THREAD];
   if (stuck !== undefined)
     return { forClient: new ServingError(stuck.code, stuck.message, { details }), forLog: stuck };
-  const message = `The request was lost: the hooks' Python process ${why}. Send it again.`;
+  const what = `Python process ${why}; ${adviceFor(why)}`;
+  const message = `The request was lost: the hooks' ${what} Send the request again if another was the cause.`;
   return {
     forClient: new ServingError("unavailable", message, { details }),
-    forLog: new ServingError("unavailable", `${file}: its Python process ${why}; ${adviceFor(why)}`),
+    forLog: new ServingError("unavailable", `${file}: its ${what}`),
   };
 }
 
