@@ -173,6 +173,13 @@ const FAULTS: Readonly<Record<string, Fault>> = {
       "Regress HTTP": "Timed out waiting for notification. The request's deadline passed.",
     },
   },
+  "a hook that takes too long": {
+    options: { hooks: hooksOf(forever), hookTimeoutMs: 30 },
+    code: "deadline_exceeded",
+    texts: {
+      all: "The hook preprocess has not returned within 30 ms (--hook-timeout); does its promise ever settle?",
+    },
+  },
   "a queue that is full": {
     options: { maxQueue: 1 },
     arrange: fillQueue,

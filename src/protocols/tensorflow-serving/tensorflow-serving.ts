@@ -77,9 +77,10 @@ function inferenceRoute(
   };
 }
 
-/** Begins the error of a request that takes too long with the original's text. */
+/** Begins the error of a request that takes too long with the original's text, which has no hooks and their limits. */
 function withTimeoutText(reason: unknown): unknown {
   if (!(reason instanceof ServingError) || reason.code !== "deadline_exceeded") return reason;
+  if (reason.message.startsWith("The hook ")) return reason;
   return new ServingError(reason.code, `Timed out waiting for notification. ${reason.message}`, { cause: reason });
 }
 
