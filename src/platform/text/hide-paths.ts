@@ -23,7 +23,7 @@ const CANDIDATE = new RegExp(
   "g",
 );
 /** A path in quotes with any beginning: these words before it show that it is not one of a model's own names. */
-const NAMED = /\b((?:model|folder|file|request|driver) ")\/[^"]*"/g;
+const NAMED = /\b((?:model|folder|file|request|driver) ")(\/[^"]*)"/g;
 const NAMED_ROOT = /^(?:file:|[A-Za-z]:|\\)/;
 /** A file's ending, with line and column perhaps. */
 const ENDING = /\.\w{1,6}(?::\d+)*$/;
@@ -37,12 +37,27 @@ export function hidePaths(text: string, known: readonly string[] = []): string {
   let hidden = text;
   for (const path of known) hidden = hidden.replaceAll(`'${path}'`, "'(path)'");
   for (const path of known.filter((each) => /.[/\\]|[/\\]./.test(each))) hidden = hidden.replaceAll(path, "(path)");
-  return hidden.replace(NAMED, '$1(path)"').replace(CANDIDATE, hideCandidate);
+  return replacePaths(hidden, () => "(path)");
 }
 
-function hideCandidate(candidate: string): string {
-  const path = withoutEnd(candidate, ".:!?");
-  return isFilePath(path) ? `(path)${candidate.slice(path.length)}` : candidate;
+/**
+ * A text without folders: as {@link hidePaths}, but a file with an ending keeps its own name, and the place in it. For
+ * texts about files that the server was told to serve.
+ */
+export function hideFolders(text: string): string {
+  return replacePaths(text, (path) => {
+    const name = path.split(/[/\\]/).at(-1)!;
+    return ENDING.test(name) ? name : "(path)";
+  });
+}
+
+function replacePaths(text: string, shown: (path: string) => string): string {
+  return text
+    .replace(NAMED, (_, before: string, path: string) => `${before}${shown(path)}"`)
+    .replace(CANDIDATE, (candidate) => {
+      const path = withoutEnd(candidate, ".:!?");
+      return isFilePath(path) ? `${shown(path)}${candidate.slice(path.length)}` : candidate;
+    });
 }
 
 function isFilePath(path: string): boolean {

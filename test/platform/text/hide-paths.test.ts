@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { hidePaths } from "../../../src/platform/text/hide-paths.ts";
+import { hideFolders, hidePaths } from "../../../src/platform/text/hide-paths.ts";
 
 describe("a text keeps no path of a file", () => {
   test.each([
@@ -20,6 +20,19 @@ describe("a text keeps no path of a file", () => {
     [`${process.cwd()} is gone`, "(path) is gone"],
   ])("%j", (text, shown) => {
     expect(hidePaths(text)).toBe(shown);
+  });
+});
+
+describe("a text without folders keeps the names of files", () => {
+  test.each([
+    ["/srv/models/m/1/hooks.ts:2:5: no", "hooks.ts:2:5: no"],
+    ['The model "/srv/my models/a.onnx" is cut short', 'The model "a.onnx" is cut short'],
+    ["C:\\models\\a.onnx is gone", "a.onnx is gone"],
+    ['The folder "/srv/models" is empty', 'The folder "(path)" is empty'],
+    ["in /home/me/secret", "in (path)"],
+    ["node /conv1/Conv has no input", "node /conv1/Conv has no input"],
+  ])("%j", (text, shown) => {
+    expect(hideFolders(text)).toBe(shown);
   });
 });
 

@@ -44,7 +44,7 @@ function connect(server: Server) {
 describe("the status of a model", () => {
   it("lists its versions, highest first, with the reason why one is not available", async () => {
     const { get, call } = await start();
-    const error_message = expect.stringMatching(/^\(path\) .*preprocess/);
+    const error_message = expect.stringMatching(/^hooks\.ts .*preprocess/);
     const failed = { version: "10", state: "END", status: { error_code: "FAILED_PRECONDITION", error_message } };
     const others = ["2", "1"].map((version) => ({ version, state: "AVAILABLE", status: OK }));
     const [status, text] = await get("m");
