@@ -231,6 +231,13 @@ describe.skipIf(python === undefined)("the pytorch driver", () => {
     });
   });
 
+  it("runs TorchScript whose author has another word for self", async () => {
+    const place = tempFolder({ "net.py": scriptOf("def forward(this, x):\n    return x + 1") });
+    execFileSync(python ?? "", [`${place}/net.py`, `${place}/net.pt`], { stdio: ["ignore", "ignore", "pipe"] });
+    const model = await load(`${place}/net.pt`);
+    expectTensors(await predict(model, { x: rows(1, 1, 2) }), { output: rows(1, 2, 3) });
+  });
+
   it("says that an archive is cut short", async () => {
     const whole = readFileSync(file("net.script.pt"));
     const place = tempFolder({ "cut.pt": whole.subarray(0, 1000) });

@@ -47,7 +47,8 @@ def read_parameters(loaded):
     """Of a Loaded: TorchScript's schema, else what the exported file names, else forward's own signature."""
     schema = _schema_of(loaded.model)
     if schema is not None:
-        return [_from_argument(each) for each in schema.arguments if each.name != "self"]
+        # The first is the module itself, whatever its author calls it.
+        return [_from_argument(each) for each in schema.arguments[1:]]
     if loaded.inputs is not None:
         return [Parameter(each["name"], each.pop("kind", "Tensor")) for each in loaded.inputs]
     return _from_signature(loaded.model.forward)
