@@ -1,9 +1,7 @@
 import { statSync } from "node:fs";
-import { access } from "node:fs/promises";
 import type { Command } from "commander";
 import { failedPrecondition, invalidArgument, ServingError } from "../../errors.ts";
 import { createSilentLogger } from "../../observability/logger.ts";
-import { readProblem } from "../../platform/text/file-problem.ts";
 import { maskOption, maskSecrets } from "../../platform/text/mask-secrets.ts";
 import { printable, toColumns } from "../../platform/text/terminal.ts";
 import { problemsOfNeeds } from "../../serving/check-needs.ts";
@@ -13,9 +11,7 @@ import { policyText } from "../../serving/repository/config/versions.ts";
 import { ConfigSources } from "../../serving/repository/config-sources.ts";
 import { type InspectedModel, inspectModel, listModels } from "../../serving/repository/folders/list-models.ts";
 import { ScanState } from "../../serving/repository/scan-state.ts";
-import { warmUpFiles } from "../../serving/repository/warm-up/warm-up-entry.ts";
 import { trafficText } from "../../serving/traffic.ts";
-import { isRemoteAddress } from "../../storage/remote-address.ts";
 import { configSchema } from "../settings/config-schema.ts";
 import type { Environment } from "../settings/environment.ts";
 import { toUsageError } from "../settings/parse-settings.ts";
@@ -31,6 +27,7 @@ Examples:
   kserving config check models.config batching.txt
   kserving config check /srv/models
   kserving config show --config serving.yaml --http-port 8080
+  kserving config show --config serving.yaml --json
   kserving config schema > kserving.schema.json
 
 Besides kserving's own files, these are read unchanged: TensorFlow Serving's model_config_file and
@@ -42,7 +39,7 @@ folders of models, with or without Triton's config.pbtxt.
 export async function config(argv: readonly string[], env: Environment): Promise<void> {
   if (argv.length === 0) throw invalidArgument("A command is missing; expected check PATH, show or schema.");
   // Its flags are those of a server, which this parser does not know.
-  if (argv[0] === "show" && !argv.includes("--help")) return print(...(await showConfig(argv.slice(1), env)));
+  if (argv[0] === "show" && !argv.includes("--help")) return showConfig(argv.slice(1), env);
   try {
     await createConfigCommand().parseAsync(argv, { from: "user" });
   } catch (reason) {
@@ -59,10 +56,11 @@ export function createConfigCommand(): Command {
   command
     .command("check <path...>")
     .description("list the models that would be served, settings without effect, and errors with their places")
+    .option("--json", "print JSON")
     .action(check);
   command
     .command("show")
-    .usage("[flags of kserving]")
+    .usage("[flags of kserving] [--json]")
     .description("print every setting with its origin, and the models");
   command
     .command("schema")
@@ -72,19 +70,20 @@ export function createConfigCommand(): Command {
 }
 
 /** Checks every file, so that one run reports all errors. */
-async function check(files: readonly string[]): Promise<void> {
-  const read = await Promise.all(files.map(readOne));
+async function check(paths: readonly string[], { json = false }: { readonly json?: boolean }): Promise<void> {
+  const read = await Promise.all(paths.map(readOne));
   // Stages may name models of another file.
   const described = read.flatMap((file) => ("models" in file ? file.models : []));
   const problems = problemsOfNeeds(described.map(toNeedingModel));
-  const outcomes: Outcome[] = [];
-  for (const file of read) outcomes.push(await checkOne(file, problems));
-  const failed = outcomes.find((outcome) => outcome !== "good");
-  if (failed === "unreadable") throw invalidArgument("Not every file can be read; the errors are listed above.");
-  if (failed === "refused") throw failedPrecondition("Not every model can be served; the reasons are listed above.");
+  const checked = await Promise.all(read.map((file) => checkOne(file, problems)));
+  if (json) printJson(checked.map((file, index) => ({ path: paths[index], ...factsOf(file) })));
+  else for (const file of checked) print(...linesOf(file));
+  const failed = checked.find(
+    (file) => file instanceof ServingError || file.inspected.some(({ problem }) => problem !== undefined),
+  );
+  if (failed instanceof ServingError) throw invalidArgument("Not every file can be read; the errors are listed above.");
+  if (failed) throw failedPrecondition("Not every model can be served; the reasons are listed above.");
 }
-
-type Outcome = "good" | "refused" | "unreadable";
 
 async function readOne(path: string): Promise<Checked | ServingError> {
   try {
@@ -95,39 +94,61 @@ async function readOne(path: string): Promise<Checked | ServingError> {
   }
 }
 
-async function checkOne(file: Checked | ServingError, problems: ReadonlyMap<string, string>): Promise<Outcome> {
-  if (file instanceof ServingError) {
-    print(...file.message.split("\n").map((text) => `error: ${text}`));
-    return "unreadable";
-  }
-  const { title, models, notes } = file;
-  const inspected = await Promise.all(models.map((model) => inspect(model, problems)));
-  const warnings = inspected.flatMap((model) => model.warnings.map((text) => `warning: ${text}`));
-  print(title, ...toConfigTable(inspected), ...notes, ...warnings);
-  return inspected.some(({ problem }) => problem !== undefined) ? "refused" : "good";
+interface InspectedFile extends Checked {
+  readonly inspected: readonly InspectedModel[];
+}
+
+async function checkOne(
+  file: Checked | ServingError,
+  problems: ReadonlyMap<string, string>,
+): Promise<InspectedFile | ServingError> {
+  if (file instanceof ServingError) return file;
+  return { ...file, inspected: await Promise.all(file.models.map((model) => inspect(model, problems))) };
+}
+
+function linesOf(file: InspectedFile | ServingError): readonly string[] {
+  if (file instanceof ServingError) return errorsOf(file).map((text) => `error: ${text}`);
+  const { title, inspected, options, settings } = file;
+  return [
+    title,
+    ...toConfigTable(inspected),
+    ...(options === undefined ? [] : [`Options of all TensorFlow models: ${optionsText(options)}`]),
+    ...(settings.length === 0 ? [] : [`Settings: ${settings.join(", ")}`]),
+    ...warningsOf(file).map((text) => `warning: ${text}`),
+  ];
+}
+
+function factsOf(file: InspectedFile | ServingError): object {
+  if (file instanceof ServingError) return { errors: errorsOf(file) };
+  const { format, inspected, options, settings } = file;
+  const models = inspected.map(modelFacts);
+  return { format, models, ...(options && { options: masked(options) }), settings, warnings: warningsOf(file) };
+}
+
+function errorsOf(error: ServingError): readonly string[] {
+  return error.message.split("\n");
+}
+
+/** Of the file, then of its models. */
+function warningsOf({ warnings, inspected }: InspectedFile): readonly string[] {
+  return [...warnings, ...inspected.flatMap((model) => model.warnings)];
 }
 
 async function inspect(config: ModelConfig, problems: ReadonlyMap<string, string>): Promise<InspectedModel> {
-  const problem = problems.get(config.name) ?? (await missingFiles(config));
-  const found = await inspectModel(config);
-  const warnings = [...found.warnings, ...labelWarnings(found)];
-  return { ...(problem !== undefined && { problem }), ...found, warnings };
+  const problem = problems.get(config.name);
+  return { ...(problem !== undefined && { problem }), ...(await inspectModel(config)) };
 }
 
-/** Labels that requests could not use. */
-function labelWarnings({ config, chosen }: InspectedModel): string[] {
-  if (chosen.length === 0) return [];
-  const lost = [...config.labels].filter(([, version]) => !chosen.includes(version));
-  return lost.map(
-    ([label, version]) =>
-      `The label ${label} of ${config.name} points to version ${version}, which is not served; expected one of ${chosen.join(", ")}.`,
-  );
-}
-
+/** A configuration as it was read. */
 interface Checked {
   readonly title: string;
+  readonly format: string;
   readonly models: readonly ModelConfig[];
-  readonly notes: readonly string[];
+  /** Of all TensorFlow models. */
+  readonly options?: Readonly<Record<string, string>>;
+  /** Names of the settings of a server that it has. */
+  readonly settings: readonly string[];
+  readonly warnings: readonly string[];
 }
 
 function isFolder(path: string): boolean {
@@ -135,61 +156,24 @@ function isFolder(path: string): boolean {
 }
 
 async function readFolder(path: string): Promise<Checked> {
-  const { models, warnings } = await listModels(path);
-  return { title: `${path} is a folder of models.`, models, notes: warnings.map((text) => `warning: ${text}`) };
+  const format = "a folder of models";
+  return { title: `${path} is ${format}.`, format, settings: [], ...(await listModels(path)) };
 }
 
 async function readFile(path: string): Promise<Checked> {
-  const { format, models, settings, batching, warnings } = await readConfigFile(path, [...FILE_SETTINGS.keys()]);
-  readFileSettings(settings);
-  const notes = [
-    ...(batching === undefined ? [] : [`Options of all TensorFlow models: ${optionsText(batching)}`]),
-    ...(settings.length === 0 ? [] : [`Settings: ${settings.map(({ key }) => key).join(", ")}`]),
-    ...warnings.map((text) => `warning: ${text}`),
-  ];
-  return { title: `${path} is ${format}.`, models, notes };
+  const { batching, ...file } = await readConfigFile(path, [...FILE_SETTINGS.keys()]);
+  readFileSettings(file.settings);
+  const settings = file.settings.map(({ key }) => key);
+  return { ...file, title: `${path} is ${file.format}.`, ...(batching && { options: batching }), settings };
 }
 
 function print(...lines: readonly string[]): void {
   console.log(printable(maskSecrets(lines.join("\n"))));
 }
 
-/**
- * The reason why a model cannot be served for want of a file that its configuration names besides its own path: a
- * stage's model, the hooks, a warm-up request, labels. Undefined if all of them are there.
- */
-async function missingFiles(config: ModelConfig): Promise<string | undefined> {
-  const local = namedFiles(config).filter(({ path }) => !isRemoteAddress(path));
-  const problems = await Promise.all(local.map(problemOf));
-  const found = problems.filter((problem) => problem !== undefined);
-  return found.length === 0 ? undefined : found.join(" ");
-}
-
-interface NamedFile {
-  readonly role: string;
-  readonly path: string;
-}
-
-function namedFiles({ path, stages = [], hooks, warmUp, labelFiles }: ModelConfig): NamedFile[] {
-  // If a model has a path, its stages lie in the folder of each version.
-  const ofStages = path === undefined ? stages.map((stage) => stage.path) : [];
-  return [
-    ...ofStages.flatMap((each, index) =>
-      each === undefined ? [] : [{ role: `model of stage ${index + 1}`, path: each }],
-    ),
-    ...(typeof hooks === "string" ? [{ role: "hook file", path: hooks }] : []),
-    ...warmUpFiles(warmUp).map((each) => ({ role: "warm-up request", path: each })),
-    ...Array.from(labelFiles?.values() ?? [], (each) => ({ role: "file of labels", path: each })),
-  ];
-}
-
-async function problemOf({ role, path }: NamedFile): Promise<string | undefined> {
-  try {
-    await access(path);
-    return undefined;
-  } catch (reason) {
-    return `The ${role} "${path}" ${readProblem(reason)}.`;
-  }
+function printJson(value: object): void {
+  const mask = (_: string, member: unknown) => (typeof member === "string" ? maskSecrets(member) : member);
+  console.log(JSON.stringify(value, mask, 2));
 }
 
 /** Lines that show the models that would be served, as a table, and the reasons of those that would not. */
@@ -216,48 +200,75 @@ function toCells({ config, driver, chosen, available }: InspectedModel): string[
   ];
 }
 
+/** Facts of a model for programs. Versions are texts, since numbers of JSON do not hold all of them. */
+function modelFacts({ config, driver, chosen, available, problem }: InspectedModel): object {
+  const { name, path, stages = [], labels, options, traffic } = config;
+  return {
+    ...{ name, driver, path, versions: chosen.map(String), available: available.map(String) },
+    ...(stages.length > 0 && { stages: stages.map((stage) => ({ model: stage.model, path: stage.path })) }),
+    labels: Object.fromEntries(Array.from(labels, ([label, version]) => [label, String(version)])),
+    options: masked(options),
+    ...(traffic && { traffic: trafficText(traffic) }),
+    problem,
+  };
+}
+
+/** Options with their secrets masked. */
+function masked(options: Readonly<Record<string, string>>): Readonly<Record<string, string>> {
+  return Object.fromEntries(Object.entries(options).map(([key, value]) => [key, maskOption(key, value)]));
+}
+
 /** `-o` options as they stand on the command line, without the flag; secrets are masked. */
 function optionsText(options: Readonly<Record<string, string>>): string {
-  return Object.entries(options)
-    .map(([key, value]) => `${key}=${maskOption(key, value)}`)
+  return Object.entries(masked(options))
+    .map(([key, value]) => `${key}=${value}`)
     .join(" ");
 }
 
 /**
- * Lines that show the configuration that these flags of `kserving serve` would have: every setting with its value and
- * origin, and the named models; secrets are masked.
+ * Prints the configuration that these flags of `kserving serve` would have: every setting with its value and origin,
+ * and the named models; secrets are masked.
  */
-async function showConfig(argv: readonly string[], env: Environment): Promise<readonly string[]> {
-  const commandLine = await readServeSettings(argv, env);
-  const settings = toColumns([["Setting", "Value", "Origin"], ...toRows(commandLine)]);
+async function showConfig(argv: readonly string[], env: Environment): Promise<void> {
+  const commandLine = await readServeSettings(
+    argv.filter((word) => word !== "--json"),
+    env,
+  );
+  const settings = settingFacts(commandLine);
   const sources = toModelSources(commandLine);
-  if (sources === undefined) return settings;
-  const models = await new ConfigSources(sources).read(new ScanState(createSilentLogger(), 0));
-  return [...settings, "", ...toConfigTable(await Promise.all(models.map(inspectModel)))];
+  const configs = await (sources && new ConfigSources(sources).read(new ScanState(createSilentLogger(), 0)));
+  const models = configs && (await Promise.all(configs.map(inspectModel)));
+  if (argv.includes("--json")) return printJson({ settings, ...(models && { models: models.map(modelFacts) }) });
+  const rows = settings.map(({ setting, value, origin }) => [setting, maskSecrets(valueText(value)), origin]);
+  const table = toColumns([["Setting", "Value", "Origin"], ...rows]);
+  print(...table, ...(models === undefined ? [] : ["", ...toConfigTable(models)]));
 }
 
-function toRows({ settings, origins }: ServeCommandLine): string[][] {
+/** A setting as it would count. */
+interface SettingFact {
+  readonly setting: string;
+  /** Null = none. */
+  readonly value: unknown;
+  readonly origin: string;
+}
+
+function settingFacts({ settings, origins }: ServeCommandLine): SettingFact[] {
   const values: Readonly<Record<string, unknown>> = settings;
-  return settingsOf("serve").map(([name, setting]) => [
-    flagOf(name).slice(2),
-    maskSecrets(
-      name === "option"
-        ? optionTexts(settings.option)
-        : valueText(values[name] === undefined ? undefined : writtenValue(setting, values[name])),
-    ),
-    origins.get(name) ?? "default",
-  ]);
+  const shownValue = (name: string, setting: Parameters<typeof writtenValue>[0]) =>
+    name === "option" ? settings.option.map(maskedOption) : writtenValue(setting, values[name]);
+  return settingsOf("serve").map(([name, setting]) => ({
+    setting: flagOf(name).slice(2),
+    value: values[name] === undefined ? null : shownValue(name, setting),
+    origin: origins.get(name) ?? "default",
+  }));
 }
 
-function optionTexts(options: readonly string[]): string {
-  const masked = options.map((option) => {
-    const [key = "", ...value] = option.split("=");
-    return `${key}=${maskOption(key.replace(/^\d+:/, ""), value.join("="))}`;
-  });
-  return valueText(masked);
+function maskedOption(option: string): string {
+  const [key = "", ...value] = option.split("=");
+  return `${key}=${maskOption(key.replace(/^\d+:/, ""), value.join("="))}`;
 }
 
 function valueText(value: unknown): string {
   if (Array.isArray(value)) return value.join(", ") || "-";
-  return value === undefined ? "-" : String(value);
+  return value === null ? "-" : String(value);
 }

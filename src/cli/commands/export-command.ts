@@ -45,14 +45,20 @@ export function createExportCommand(args: readonly string[]): Command {
     .option("--to <folder>", "a folder that is empty or not there (default: the target's name)")
     .option("--name <name>", "name of what is deployed (default: the model's)")
     .option("--image <image>", "image that is built (default: NAME:latest)")
+    .option("--json", "print JSON")
     .action((target: ExportTarget, flags: ExportFlags) => run(target, flags, args));
 }
 
 interface ExportFlags extends DeploymentNames {
   readonly to?: string;
+  readonly json?: boolean;
 }
 
-async function run(target: ExportTarget, flags: ExportFlags, args: readonly string[]): Promise<void> {
+async function run(
+  target: ExportTarget,
+  { json = false, ...flags }: ExportFlags,
+  args: readonly string[],
+): Promise<void> {
   if (args.length === 0)
     throw invalidArgument(`kserving export ${target} needs a command line, such as: -- models/emotion.onnx hooks.ts`);
   const { to = target } = flags;
@@ -66,7 +72,9 @@ async function run(target: ExportTarget, flags: ExportFlags, args: readonly stri
   writeAll({ ...files, [packed.name]: packed.bytes }, { folder, to });
   const steps = nextSteps(target, { to, ...deployment, hasModelImage: MODEL_FILE in files });
   const notes = [...secretNote(deployment.secrets), ...wordNote(args)];
-  console.log([`${to} has ${[...Object.keys(files), packed.name].join(", ")}.`, ...notes, "", ...steps].join("\n"));
+  const names = [...Object.keys(files), packed.name];
+  if (json) return console.log(JSON.stringify({ folder, files: names, notes, commands: steps }, null, 2));
+  console.log([`${to} has ${names.join(", ")}.`, ...notes, "", ...steps.map((step) => `  ${step}`)].join("\n"));
 }
 
 function toProgram({ name, sha256 }: PackedPackage, down: string): PackedProgram {
@@ -116,15 +124,15 @@ interface Written {
 function nextSteps(target: ExportTarget, { to, name, image, hasModelImage, program }: Written): readonly string[] {
   const at = (file: string) => shellWord(`${to}/${file}`);
   const buildAs = (file: string, tag: string) => `docker build -f ${at(file)} -t ${shellWord(tag)} .`;
-  const build = `  ${withContext(buildAs("Dockerfile", image), program, to)}`;
-  const model = hasModelImage ? [`  ${buildAs(MODEL_FILE, modelImage(image))}`] : [];
+  const build = withContext(buildAs("Dockerfile", image), program, to);
+  const model = hasModelImage ? [buildAs(MODEL_FILE, modelImage(image))] : [];
   const steps: Readonly<Record<ExportTarget, readonly string[]>> = {
     docker: [build],
-    compose: [`  docker compose -f ${at("compose.yaml")} up --build`],
-    kubernetes: [build, `  kubectl apply -f ${at("kubernetes.yaml")}`],
-    helm: [build, `  helm install ${name} ${shellWord(to)}`],
-    kserve: [build, ...model, `  kubectl apply -f ${at("kserve.yaml")}`],
-    sagemaker: [build, `  sh ${at("pack-model.sh")}`],
+    compose: [`docker compose -f ${at("compose.yaml")} up --build`],
+    kubernetes: [build, `kubectl apply -f ${at("kubernetes.yaml")}`],
+    helm: [build, `helm install ${name} ${shellWord(to)}`],
+    kserve: [build, ...model, `kubectl apply -f ${at("kserve.yaml")}`],
+    sagemaker: [build, `sh ${at("pack-model.sh")}`],
   };
   return steps[target];
 }

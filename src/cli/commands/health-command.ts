@@ -23,18 +23,20 @@ on. A server with --tls-client-ca needs --remote-cert and --remote-key.
 The exit code is 0 where the server is ready, else 1.
 `;
 
-/** `kserving health`: asks a server whether it is ready, prints one line, and resolves with the exit code. */
+/** `kserving health`: asks a server whether it is ready, prints the answer, and resolves with the exit code. */
 export async function health(argv: readonly string[], env: Environment): Promise<number> {
   const port = fromEnvironment("port", SETTINGS.port, env)?.text ?? SETTINGS.port.default;
   const command = createHealthCommand(`127.0.0.1:${port}`);
   await runParser(command, argv);
   const [address = ""] = command.processedArgs as string[];
-  const { timeout: text, ...paths } = command.opts<HealthFlags>();
+  const { timeout: text, json = false, ...paths } = command.opts<HealthFlags>();
   const seconds = { type: "seconds", default: 0, help: "", commands: [] } as const;
   const timeoutMs = Number(readSetting(seconds, { source: "--timeout", text }));
   const problem = await problemOf(address, { timeoutMs, ...readCertificate(paths) });
-  console.log(problem === undefined ? `${address} is ready` : `${address} is not ready: ${problem}`);
-  return problem === undefined ? EXIT.ok : EXIT.failure;
+  const ready = problem === undefined;
+  if (json) console.log(JSON.stringify({ address, ready, problem }, null, 2));
+  else console.log(ready ? `${address} is ready` : `${address} is not ready: ${problem}`);
+  return ready ? EXIT.ok : EXIT.failure;
 }
 
 /** The parser of `kserving health`, with the address that it asks if none is given. */
@@ -44,13 +46,15 @@ export function createHealthCommand(address: string): Command {
     .argument("[address]", "address to ask", address)
     .option("--timeout <seconds>", "maximum time of the answer", "3")
     .option("--remote-cert <file>", "certificate (PEM) to show the server")
-    .option("--remote-key <file>", "private key (PEM) of --remote-cert");
+    .option("--remote-key <file>", "private key (PEM) of --remote-cert")
+    .option("--json", "print JSON");
 }
 
 interface HealthFlags {
   readonly timeout: string;
   readonly remoteCert?: string;
   readonly remoteKey?: string;
+  readonly json?: boolean;
 }
 
 /** Time for the answer, and the certificate to show. */
@@ -60,7 +64,10 @@ interface Asking {
   readonly key: Buffer | null;
 }
 
-function readCertificate({ remoteCert, remoteKey }: Omit<HealthFlags, "timeout">): Pick<Asking, "cert" | "key"> {
+function readCertificate({
+  remoteCert,
+  remoteKey,
+}: Pick<HealthFlags, "remoteCert" | "remoteKey">): Pick<Asking, "cert" | "key"> {
   if ((remoteCert === undefined) !== (remoteKey === undefined))
     throw invalidArgument("--remote-cert and --remote-key go together; one of them is missing.");
   return { cert: readPem(remoteCert, "--remote-cert"), key: readPem(remoteKey, "--remote-key") };

@@ -5,7 +5,7 @@ import { printable } from "../../platform/text/terminal.ts";
 import { parseTolerances } from "../../tools/replay/compare-tensors.ts";
 import type { ReplayRate } from "../../tools/replay/pace.ts";
 import { assertRequestLog } from "../../tools/replay/recorded-calls.ts";
-import { type ReplayOutcome, toReplayTable } from "../../tools/replay/replay-outcome.ts";
+import { type ReplayOutcome, toReplayFacts, toReplayTable } from "../../tools/replay/replay-outcome.ts";
 import { runReplay } from "../../tools/replay/run-replay.ts";
 import { LiveLine } from "../live-line.ts";
 import { readSetting } from "../settings/read-setting.ts";
@@ -30,6 +30,7 @@ interface ReplayFlags {
   readonly tolerance: readonly string[];
   readonly timeout: string;
   readonly remoteAuthFile?: string;
+  readonly json?: boolean;
 }
 
 /**
@@ -55,6 +56,7 @@ export function createReplayCommand(): Command {
       "--remote-auth-file <file>",
       "credentials at the server: lines of HOST:PORT USER:PASSWORD or HOST:PORT Bearer TOKEN",
     )
+    .option("--json", "print JSON")
     .action(run);
 }
 
@@ -89,7 +91,8 @@ async function run(files: readonly string[], flags: ReplayFlags): Promise<void> 
     await client.connect();
     const outcome = await runReplay(client, { ...options, signal: interrupted.signal, onProgress: progressOn(line) });
     line.clear();
-    console.log(printable(toReplayTable(outcome).join("\n")));
+    if (flags.json) console.log(JSON.stringify(toReplayFacts(outcome), null, 2));
+    else console.log(printable(toReplayTable(outcome).join("\n")));
     const isStopped = interrupted.signal.aborted;
     if (!isStopped || outcome.sent > 0) assertEqual(outcome);
     if (isStopped) throw new ServingError("cancelled", "The replay was stopped before its end.");
@@ -127,5 +130,5 @@ function assertEqual({ sent, different, failed, unrecorded, damages }: ReplayOut
     ...(failed > 0 ? [`${failed} of ${sent} requests failed`] : []),
     ...(damages.length > 0 ? [`${damages.length} places of the files are damaged`] : []),
   ];
-  if (different + failed > 0) throw failedPrecondition(`${problems.join(", and ")}; the table above says which.`);
+  if (different + failed > 0) throw failedPrecondition(`${problems.join(", and ")}; the results above say which.`);
 }

@@ -104,6 +104,37 @@ export class ReplayOutcome {
   }
 }
 
+/** The results of a replay as plain data; times are in milliseconds, null where there are none. */
+export function toReplayFacts(outcome: ReplayOutcome): object {
+  const { equal, different, failed, unrecorded, untimed, streams, damages, failures } = outcome;
+  const { recorded, came } = outcome.partTimes;
+  const sorted = Float64Array.from(outcome.latencies).sort();
+  const [p50, p90, p99, max] = SHARES.map((share) => percentile(sorted, share) ?? null);
+  const middle = (times: readonly number[]) => percentile(Float64Array.from(times).sort(), 0.5) ?? null;
+  const times = ({ first, next }: PartTimes) => ({ firstMs: middle(first), nextMs: middle(next) });
+  return {
+    ...{ requests: outcome.sent, equal, different, failed, notCompared: unrecorded, withoutTime: untimed },
+    latencyMs: { p50, p90, p99, max },
+    ...(streams > 0 && {
+      parts: {
+        answers: streams,
+        parts: came.first.length + came.next.length,
+        ...times(came),
+        recorded: times(recorded),
+      },
+    }),
+    outputs: Array.from(outcome.worst.values(), ({ output, count, text, place }) => ({
+      ...{ output, requests: count, greatestDifference: text, place },
+    })),
+    failures: failures.map(({ text, place, count }) => ({ reason: text, requests: count, place })),
+    leftOut: Object.fromEntries(outcome.leftOut),
+    damages,
+  };
+}
+
+/** The percentiles that are shown; the last is the greatest. */
+const SHARES = [0.5, 0.9, 0.99, 1] as const;
+
 /** The results of a replay as lines: counts and latencies, differing outputs, failures, and skipped records. */
 export function toReplayTable(outcome: ReplayOutcome): string[] {
   return [
@@ -119,7 +150,7 @@ function countLines({ sent, equal, different, failed, unrecorded, latencies }: R
   const sorted = Float64Array.from(latencies).sort();
   const names = ["Requests", "Equal", "Different", "Failed", "Not compared", "p50 ms", "p90 ms", "p99 ms", "Max ms"];
   const counts = [sent, equal, different, failed, unrecorded].map(String);
-  return toColumns([names, [...counts, ...[0.5, 0.9, 0.99, 1].map((share) => percentileText(sorted, share))]]);
+  return toColumns([names, [...counts, ...SHARES.map((share) => percentileText(sorted, share))]]);
 }
 
 function partLines({ streams, partTimes: { recorded, came } }: ReplayOutcome): string[] {

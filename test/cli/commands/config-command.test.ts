@@ -46,6 +46,37 @@ test("config check says what would be served, and what changes nothing", async (
   ]);
 });
 
+test("config check has models, warnings and errors in JSON", async () => {
+  const folder = tempFolder({
+    "a.yaml":
+      "http-port: 8080\nmodels: [{ name: m, path: m, labels: { stable: 1 } }, { name: n, path: m, hooks: no.ts }]",
+    "b.yaml": "http-prot: 1\n",
+    "m/2/model.onnx": "",
+  });
+  const [a, b] = [join(folder, "a.yaml"), join(folder, "b.yaml")];
+  const { code, stdout } = await check(a, b, "--json");
+  const found = { driver: "onnx", path: join(folder, "m"), versions: ["2"], available: ["2"], options: {} };
+  expect([code, JSON.parse(stdout)]).toEqual([
+    1,
+    [
+      {
+        ...{ path: a, format: "kserving's configuration", settings: ["http-port"] },
+        models: [
+          { ...found, name: "m", labels: { stable: "1" } },
+          {
+            ...found,
+            name: "n",
+            labels: {},
+            problem: expect.stringMatching(/^The hook file ".*no\.ts" does not exist/),
+          },
+        ],
+        warnings: [expect.stringMatching(/^The label stable of m points to version 1, which is not served/)],
+      },
+      { path: b, errors: [expect.stringMatching(/b\.yaml:1:1: There is no setting "http-prot"\. Did you mean/)] },
+    ],
+  ]);
+});
+
 test("config check names everything that is wrong in every file, and ends with the code for wrong usage", async () => {
   const folder = tempFolder({
     "a.yaml": "http-prot: 1\nhttps: 2\n",

@@ -29,6 +29,38 @@ test("config show has every setting with its origin, and the named models", asyn
   );
 });
 
+test("config show has the same in JSON", async () => {
+  const folder = tempFolder({
+    "serving.yaml": "shutdown-delay: 2\nmodels: [{ name: m, path: m, options: { api_token: CANARY, device: CPU } }]",
+    "m/3/model.onnx": "",
+  });
+  const file = join(folder, "serving.yaml");
+  const flags = ["--config", file, "--json", "--port", "7", "-o", "hf_token=CANARY"];
+  const { code, stdout, stderr } = await runCommand(["config", "show", ...flags]);
+  expect({ code, stderr }).toEqual({ code: 0, stderr: "" });
+  expect(stdout).not.toContain("CANARY");
+  const { settings, models } = JSON.parse(stdout);
+  expect(settings).toEqual(
+    expect.arrayContaining([
+      { setting: "port", value: 7, origin: "--port" },
+      { setting: "shutdown-delay", value: 2, origin: `${file}:1:1` },
+      { setting: "option", value: ["hf_token=***"], origin: "--option" },
+      { setting: "hooks", value: null, origin: "default" },
+    ]),
+  );
+  const options = { hf_token: "***", api_token: "***", device: "CPU" };
+  const m = {
+    name: "m",
+    driver: "onnx",
+    path: join(folder, "m"),
+    versions: ["3"],
+    available: ["3"],
+    labels: {},
+    options,
+  };
+  expect(models).toEqual([m]);
+});
+
 test("config show has no secrets, neither of flags nor of files", async () => {
   const folder = tempFolder({
     "serving.yaml": "models: [{ name: m, path: m, driver: 'null', options: { api_token: CANARY, device: CPU } }]",

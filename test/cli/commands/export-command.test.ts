@@ -24,6 +24,21 @@ test("export writes the files for a command line, and says what to do with them"
   expect(readFileSync(join(folder, "model.Dockerfile"), "utf8")).toContain(`COPY ["${MODEL}","/models/"]`);
 });
 
+test("export says in JSON what it wrote, and the commands that use it", async () => {
+  const folder = join(tempFolder(), "out");
+  const args = ["export", "compose", "--to", folder, "--json", "--", "--tls-cert=a", "--tls-key=b", MODEL];
+  const { code, stdout } = await runCommand(args);
+  expect([code, JSON.parse(stdout)]).toEqual([
+    0,
+    {
+      folder,
+      files: ["Dockerfile", "compose.yaml", `kserving-${readVersion()}.tgz`],
+      notes: [expect.stringMatching(/^Files of --tls-cert, --tls-key are not in the image/)],
+      commands: [`docker compose -f ${folder}/compose.yaml up --build`],
+    },
+  ]);
+});
+
 test("export says that a password of the command line is in the files", async () => {
   const folder = join(tempFolder(), "out");
   const address = "https://me:geheim@models.example/m.onnx";

@@ -22,9 +22,12 @@ test("health asks a server over gRPC and HTTP, and tells by its exit code whethe
   const port = grpcAddress.split(":").at(-1) as string;
   expect(await health([], { KSERVING_PORT: port })).toEqual([0, `127.0.0.1:${port} is ready`]);
   expect(await health([httpUrl])).toEqual([0, `${httpUrl} is ready`]);
+  expect(JSON.parse((await health([httpUrl, "--json"]))[1])).toEqual({ address: httpUrl, ready: true });
   server.retire();
   expect(await health([grpcAddress])).toEqual([1, `${grpcAddress} is not ready: NOT_SERVING`]);
   expect(await health([httpUrl])).toEqual([1, `${httpUrl} is not ready: status 400`]);
+  const [code, text] = await health([grpcAddress, "--json"]);
+  expect([code, JSON.parse(text)]).toEqual([1, { address: grpcAddress, ready: false, problem: "NOT_SERVING" }]);
   expect((await health([`${httpUrl}/v2/health/live`]))[0]).toBe(0);
 });
 

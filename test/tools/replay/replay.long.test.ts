@@ -101,7 +101,7 @@ describe("kserving replay", () => {
     const { code, stdout, stderr } = await replay(file, [], other);
     expect(code).toBe(1);
     expect(stdout).toMatch(/^5 +record 1 of .* +not_found: Servable not found for request: Latest\(half\)/m);
-    expect(stderr).toContain("5 of 5 requests failed; the table above says which.");
+    expect(stderr).toContain("5 of 5 requests failed; the results above say which.");
   });
 
   it("reports the largest difference of each output, and ends with 1", async () => {
@@ -113,6 +113,12 @@ describe("kserving replay", () => {
     expect(stdout).toMatch(/^outputs +1 +by 6 at \[0\]: 3 was recorded, -3 came +record 4 of /m);
     expect(stdout).toMatch(/^serving_default\.outputs +1 +by 6/m);
     expect(stderr).toContain("5 of 5 answers differ from the recorded ones");
+    const json = JSON.parse((await replay(file, ["--json"], negative)).stdout);
+    expect(json).toMatchObject({ requests: 5, equal: 0, different: 5, failed: 0, notCompared: 0, failures: [] });
+    expect(json.latencyMs.max).toBeGreaterThan(0);
+    const place = expect.stringMatching(/^record 3 of /);
+    const greatestDifference = "by 8 at [0]: 4 was recorded, -4 came";
+    expect(json.outputs).toContainEqual({ output: "y", requests: 3, greatestDifference, place });
   });
 
   it("ignores differences within the given tolerance", async () => {

@@ -1,9 +1,12 @@
+import { access } from "node:fs/promises";
 import { basename, parse, resolve } from "node:path";
 import { pathHint } from "../../../drivers/file-kind.ts";
 import { failedPrecondition, publicText, ServingError } from "../../../errors.ts";
+import { readProblem } from "../../../platform/text/file-problem.ts";
 import type { ModelStorage } from "../../../storage/model-storage.ts";
 import { addressBelow, isRemoteAddress, shownAddress } from "../../../storage/remote-address.ts";
 import { type ModelConfig, modelConfig } from "../config/model-config.ts";
+import { warmUpFiles } from "../warm-up/warm-up-entry.ts";
 import { chosenVersions } from "./chosen-versions.ts";
 import { findModel, isDetected, locateModel, modelsIn } from "./find-model.ts";
 import { type FolderEntry, isVersionFolder, listFolder } from "./list-folder.ts";
@@ -158,6 +161,13 @@ export interface InspectedModel {
 
 /** Collects facts about a model without loading it. */
 export async function inspectModel(config: ModelConfig): Promise<InspectedModel> {
+  const problem = await missingFiles(config);
+  const found = await inspectVersions(config);
+  const warnings = [...found.warnings, ...labelWarnings(found)];
+  return { ...(problem !== undefined && { problem }), ...found, warnings };
+}
+
+async function inspectVersions(config: ModelConfig): Promise<InspectedModel> {
   const nothing = { config, driver: "-", chosen: [], available: [], warnings: [] };
   if (config.refusal !== undefined) return { ...nothing, problem: `${config.refusal}.` };
   // Not looked at: that would take credentials, and requests.
@@ -179,4 +189,52 @@ async function driverOf(config: ModelConfig, path: string): Promise<string> {
   if (stages !== undefined)
     return stages.map((stage) => stage.driver ?? (stage.model === undefined ? "by its path" : "served")).join(" → ");
   return path === "" ? (driver ?? "-") : (await locateModel(path, config)).driver;
+}
+
+/** Labels that requests could not use. */
+function labelWarnings({ config, chosen }: InspectedModel): string[] {
+  if (chosen.length === 0) return [];
+  const lost = [...config.labels].filter(([, version]) => !chosen.includes(version));
+  return lost.map(
+    ([label, version]) =>
+      `The label ${label} of ${config.name} points to version ${version}, which is not served; expected one of ${chosen.join(", ")}.`,
+  );
+}
+
+/**
+ * The reason why a model cannot be served for want of a file that its configuration names besides its own path: a
+ * stage's model, the hooks, a warm-up request, labels. Undefined if all of them are there.
+ */
+async function missingFiles(config: ModelConfig): Promise<string | undefined> {
+  const local = namedFiles(config).filter(({ path }) => !isRemoteAddress(path));
+  const problems = await Promise.all(local.map(problemOf));
+  const found = problems.filter((problem) => problem !== undefined);
+  return found.length === 0 ? undefined : found.join(" ");
+}
+
+interface NamedFile {
+  readonly role: string;
+  readonly path: string;
+}
+
+function namedFiles({ path, stages = [], hooks, warmUp, labelFiles }: ModelConfig): NamedFile[] {
+  // If a model has a path, its stages lie in the folder of each version.
+  const ofStages = path === undefined ? stages.map((stage) => stage.path) : [];
+  return [
+    ...ofStages.flatMap((each, index) =>
+      each === undefined ? [] : [{ role: `model of stage ${index + 1}`, path: each }],
+    ),
+    ...(typeof hooks === "string" ? [{ role: "hook file", path: hooks }] : []),
+    ...warmUpFiles(warmUp).map((each) => ({ role: "warm-up request", path: each })),
+    ...Array.from(labelFiles?.values() ?? [], (each) => ({ role: "file of labels", path: each })),
+  ];
+}
+
+async function problemOf({ role, path }: NamedFile): Promise<string | undefined> {
+  try {
+    await access(path);
+    return undefined;
+  } catch (reason) {
+    return `The ${role} "${path}" ${readProblem(reason)}.`;
+  }
 }
