@@ -74,9 +74,12 @@ async function run(kind: ScaffoldKind, given: string | undefined, { json = false
   const packageRoot = fileURLToPath(new URL("../../../", import.meta.url)).replace(/[\\/]$/, "");
   const files = scaffoldFiles({ source, kind: stream ? "stream" : kind, folder, packageRoot });
   try {
-    mkdirSync(join(folder, "node_modules"), { recursive: true });
+    const bin = join(folder, "node_modules", ".bin");
+    mkdirSync(bin, { recursive: true });
     for (const [file, text] of Object.entries(files)) writeFileSync(join(folder, file), text);
     symlinkSync(packageRoot, join(folder, "node_modules", "kserving"), "junction");
+    // As npm would: its scripts find the program there.
+    symlinkSync("../kserving/bin/kserving.cjs", join(bin, "kserving"), "file");
   } catch (cause) {
     throw invalidArgument(`The folder "${name}" ${outputProblem(cause)}; expected one that can be written.`, cause);
   }

@@ -1,6 +1,6 @@
 import { execFile, execFileSync } from "node:child_process";
 import { existsSync, readdirSync, readFileSync, symlinkSync } from "node:fs";
-import { join, resolve } from "node:path";
+import { dirname, join, resolve } from "node:path";
 import { promisify } from "node:util";
 import { describe, expect, test } from "vitest";
 import type { Hooks } from "../../../src/hooks/hooks.ts";
@@ -42,6 +42,20 @@ test("installing a folder that new has written builds nothing, since an installe
     encoding: "utf8",
   });
   expect(outcome).toBe("dist\n");
+});
+
+test("the scripts of a folder find the program without one on the path", async () => {
+  const folder = join(tempFolder({}), "mine");
+  await runCommand(["new", "hooks", folder]);
+  const { scripts } = JSON.parse(readFileSync(join(folder, "package.json"), "utf8"));
+  const [program, ...flags] = scripts.start.split(" ");
+  const env = { PATH: [join(folder, "node_modules/.bin"), dirname(process.execPath), "/usr/bin", "/bin"].join(":") };
+  // As npm runs them.
+  const run = (...args: string[]) => execFileSync("sh", ["-c", args.join(" ")], { cwd: folder, env, encoding: "utf8" });
+  expect(run("command", "-v", program)).toBe(`${join(folder, "node_modules/.bin/kserving")}\n`);
+  expect(JSON.parse(run(program, "config", "show", "--json", ...flags)).settings).toContainEqual({
+    ...{ setting: "name", value: "scale", origin: "--name" },
+  });
 });
 
 test("new prints commands that work for a folder with a space", async () => {
