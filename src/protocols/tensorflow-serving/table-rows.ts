@@ -104,8 +104,8 @@ function isMixed(rows: readonly Row[], hasNames: boolean): boolean {
 /**
  * The rows of a data frame as KServe's clients write it, in forms that TensorFlow Serving does not have: objects as
  * `inputs`; an instance that is a list of objects, each a row; an object of objects, which has by column the values of
- * its rows. For a model of tables, rows that are objects are one too. A value that a row lacks is null. Undefined if
- * the request has none of these.
+ * its rows. For a model of tables, rows that are objects are one too, and so is an object of lists, its columns. A
+ * value that a row lacks is null. Undefined if the request has none of these.
  */
 export function readDataFrame(
   { instances, inputs }: JsonObject,
@@ -118,13 +118,29 @@ export function readDataFrame(
   const isFrame =
     isListOfRows(first) || isTable(first) || ((isTabular || inputs !== undefined) && isNamedInstance(first));
   if (!isFrame) return undefined;
-  const rows = frames.flatMap((frame) => rowsOf(frame, budget));
+  const rows = frames.flatMap((frame) => rowsOf(frame, isTabular, budget));
   return rows.length === 0 ? undefined : completeRows(rows, budget);
 }
 
-function rowsOf(frame: JsonValue, budget: DecodeBudget): JsonList {
+function rowsOf(frame: JsonValue, isTabular: boolean, budget: DecodeBudget): JsonList {
   if (isListOfRows(frame)) return frame;
-  return isTable(frame) ? rowsOfTable(frame, budget) : [frame];
+  if (isTable(frame)) return rowsOfTable(frame, budget);
+  return (isTabular && rowsOfColumns(frame, budget)) || [frame];
+}
+
+/** The rows of an object that has a list of one length for each column; undefined for any other. */
+function rowsOfColumns(frame: JsonValue, budget: DecodeBudget): readonly JsonObject[] | undefined {
+  if (!isNamedInstance(frame)) return undefined;
+  const columns = Object.entries(frame).map(([name, column]) => [name, toRow(column, budget)] as const);
+  const [[, first] = []] = columns;
+  if (first === undefined || columns.some(([, column]) => column?.length !== first.length)) return undefined;
+  const bytes = first.length * (CONTAINER_BYTES + columns.length * VALUE_BYTES);
+  budget.spend(bytes, () => "the rows of the data frame");
+  return first.map((_, index) => {
+    const row = createRecord<JsonValue>();
+    for (const [name, column = []] of columns) row[name] = column[index] as JsonValue;
+    return row;
+  });
 }
 
 function isListOfRows(frame: JsonValue): frame is readonly JsonObject[] {

@@ -57,6 +57,16 @@ describe("rows of a table", () => {
     expect(() => read('{"instances": [[2.5, ["b"]]]}', TABLE)).toThrow("unexpected level");
   });
 
+  it("may be an object of lists, one for each column", () => {
+    const frame = '{"instances": [{"c": ["a", null], "d": ["x", "y"]}, {"d": ["z"], "c": ["b"]}]}';
+    expect(read(frame, NUMBERED)).toMatchObject({
+      c: { shape: [3], data: texts("a", MISSING_TEXT, "b") },
+      d: { shape: [3], data: texts("x", "y", "z") },
+    });
+    expect(read('{"instances": [{"c": ["a", "b"]}]}', {})).toMatchObject({ c: { shape: [1, 2] } });
+    expect(() => read('{"instances": [{"c": ["a", "b"], "d": ["x"]}, {"c": ["a"], "d": []}]}', NUMBERED)).toThrow();
+  });
+
   it("count the memory of rows that are taken apart", () => {
     const numbers = `[${"1,".repeat(999)}1]`;
     const mixed = `[${"1,".repeat(999)}"a"]`;
