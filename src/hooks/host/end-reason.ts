@@ -70,7 +70,7 @@ const MAX_REASON = 1024;
 export function lossReason(lost: ServingError, ended: ServingError, file: string): ServingError {
   const { code, details } = lost;
   const [why = ""] = shorten(ended.message.replace(file, "The hook file"), MAX_REASON).split("\n", 1);
-  const message = `The request was lost: the hooks' thread has ended. ${hidePaths(why)} Send the request again if another was the cause.`;
+  const message = `The request was lost: the hooks' thread has ended. ${hidePaths(why)} Send it again if another request was the cause.`;
   return new ServingError(code, message, { cause: lost, details });
 }
 

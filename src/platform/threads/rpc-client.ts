@@ -204,9 +204,10 @@ export class RpcClient {
 
   #failAll(): void {
     this.#waiting.takeAll(({ reject, forget }, id) => {
-      const error = this.#gone();
+      const isStarted = !this.#isUntouched && this.#startMark?.hasStarted(id) !== false;
+      const error = this.#gone(isStarted);
       lost.add(error);
-      if (this.#isUntouched || this.#startMark?.hasStarted(id) === false) neverStarted.add(error);
+      if (!isStarted) neverStarted.add(error);
       forget();
       reject(error);
     });
@@ -223,8 +224,10 @@ export class RpcClient {
     for (const listener of this.#idleListeners.splice(0)) listener();
   }
 
-  #gone(): ServingError {
-    return new ServingError("unavailable", `The request was lost: ${this.#whoIsGone} has ended. Send it again.`);
+  /** A started request may be the reason itself. */
+  #gone(isStarted = false): ServingError {
+    const when = isStarted ? " if another request was the cause" : "";
+    return new ServingError("unavailable", `The request was lost: ${this.#whoIsGone} has ended. Send it again${when}.`);
   }
 }
 

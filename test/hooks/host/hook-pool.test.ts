@@ -28,7 +28,7 @@ describe("a hook that", () => {
       "spins forever",
       "for (;;);",
       "unavailable",
-      /the hooks' thread has ended\. The hook file blocked its thread for 400 ms .* is there an endless loop\? .* again if another was the cause\.$/,
+      /the hooks' thread has ended\. The hook file blocked its thread for 400 ms .* is there an endless loop\? .* again if another request was the cause\.$/,
     ],
     [
       "ends its thread",

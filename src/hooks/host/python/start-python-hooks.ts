@@ -194,7 +194,7 @@ function processEndReason({ why, file, stuck }: ProcessEnd): {
   if (stuck !== undefined)
     return { forClient: new ServingError(stuck.code, stuck.message, { details }), forLog: stuck };
   const what = `Python process ${why}; ${adviceFor(why)}`;
-  const message = `The request was lost: the hooks' ${what} Send the request again if another was the cause.`;
+  const message = `The request was lost: the hooks' ${what} Send it again if another request was the cause.`;
   return {
     forClient: new ServingError("unavailable", message, { details }),
     forLog: new ServingError("unavailable", `${file}: its ${what}`),

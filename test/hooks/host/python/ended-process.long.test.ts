@@ -50,13 +50,13 @@ describe.skipIf(python === undefined)("the process of Python hooks", () => {
     [
       "exit",
       503,
-      /^The request was lost: the hooks' Python process ended with exit code 3; does it call os\._exit\? Raise an error instead\. Send the request again if another was the cause\.$/,
+      /^The request was lost: the hooks' Python process ended with exit code 3; does it call os\._exit\? Raise an error instead\. Send it again if another request was the cause\.$/,
       /hooks\.py: its Python process ended with exit code 3; does it call os\._exit\? Raise an error instead\./,
     ],
     [
       "crash",
       503,
-      /^The request was lost: the hooks' Python process crashed \(SIGSEGV\); a library that the hooks use failed in native code\. Send the request again if another was the cause\.$/,
+      /^The request was lost: the hooks' Python process crashed \(SIGSEGV\); a library that the hooks use failed in native code\. Send it again if another request was the cause\.$/,
       /crashed \(SIGSEGV\); a library that the hooks use failed in native code\./,
     ],
   ])("is replaced after %s", async (name, status, error, logged) => {
