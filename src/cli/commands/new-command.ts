@@ -146,10 +146,17 @@ function scaffoldFiles({ source, kind, folder, packageRoot }: NewFolder): Scaffo
   };
   return {
     "package.json": `${JSON.stringify(manifest, null, 2)}\n`,
-    "tsconfig.json": `${JSON.stringify({ compilerOptions: COMPILER, include: ["*.ts"] }, null, 2)}\n`,
+    "tsconfig.json": `${JSON.stringify(compilerChoices(files), null, 2)}\n`,
     ".gitignore": "node_modules/\n",
     ...files,
   };
+}
+
+/** A program in JavaScript has types too. */
+function compilerChoices(files: ScaffoldFiles): object {
+  const programs = Object.keys(files).filter((file) => file.endsWith(".mjs") && !file.endsWith(".test.mjs"));
+  const compilerOptions = { ...COMPILER, ...(programs.length > 0 && { allowJs: true }) };
+  return { compilerOptions, include: ["*.ts", ...programs] };
 }
 
 const COMPILER = {

@@ -14,22 +14,42 @@ export interface ClientSource {
 /** Up to so many elements an example is written out. */
 const MAX_INLINE_ELEMENTS = 24;
 
-/** A program that calls a server's models, and their types. */
-export function clientFiles({ address, models }: ClientSource): Scaffold {
-  // Node runs TypeScript by itself from 22.18 on.
-  const start =
-    "typescript" in process.features && process.features.typescript ? "node call.ts" : "npx --yes tsx call.ts";
+/**
+ * A program that calls a server's models, and their types. It is JavaScript for a Node before 22.18, which does not run
+ * TypeScript by itself: nothing has to be installed.
+ */
+export function clientFiles(
+  { address, models }: ClientSource,
+  runsTypes = "typescript" in process.features && process.features.typescript !== false,
+): Scaffold {
+  const program = runsTypes ? "call.ts" : "call.mjs";
   return {
-    start,
+    start: `node ${program}`,
     files: {
       "models.d.ts": writeModelTypes(models, address),
-      "call.ts": programOf({ address, models }),
-      "README.md": readme(address, start),
+      [program]: programOf({ address, models }, runsTypes ? IN_TYPESCRIPT : IN_JAVASCRIPT),
+      "README.md": readme(address, program),
     },
   };
 }
 
-function programOf({ address, models }: ClientSource): string {
+/** The lines that connect to a server, by its address. */
+type Beginning = (address: string) => string;
+
+const IN_TYPESCRIPT: Beginning = (address) => `import { connect } from "kserving/client";
+import type { Models } from "./models.d.ts";
+
+const models = connect<Models>(${address});
+`;
+
+const IN_JAVASCRIPT: Beginning = (address) => `// @ts-check
+import { connect } from "kserving/client";
+
+/** @typedef {import("./models.d.ts").Models} Models */
+const models = /** @type {import("kserving/client").Connection<Models>} */ (connect(${address}));
+`;
+
+function programOf({ address, models }: ClientSource, begin: Beginning): string {
   const [[name, model]] = [...models] as [[string, DescribedModel]];
   const isProperty = /^[A-Za-z_]\w*$/.test(name) && name !== "then";
   const place = isProperty ? `.${name}` : `.$model(${JSON.stringify(name)})`;
@@ -39,11 +59,7 @@ function programOf({ address, models }: ClientSource): string {
     model.decoupled === true
       ? `for await (const outputs of models${place}.stream(${inputs}))\n  `
       : `const outputs = await models${place}.predict(${inputs});\n`;
-  return `import { connect } from "kserving/client";
-import type { Models } from "./models.d.ts";
-
-const models = connect<Models>(${JSON.stringify(address)});
-${answer}for (const [name, { shape, data }] of Object.entries(outputs)) console.log(name, shape, data);${close}
+  return `${begin(JSON.stringify(address))}${answer}for (const [name, { shape, data }] of Object.entries(outputs)) console.log(name, shape, data);${close}
 `;
 }
 
@@ -58,11 +74,11 @@ function exampleMembers({ inputs = [] }: DescribedModel): string {
   return members.join(", ");
 }
 
-const readme = (address: string, start: string) => `# A client of served models
+const readme = (address: string, program: string) => `# A client of served models
 
-\`call.ts\` calls the models at ${address}; \`models.d.ts\` has their types, so that a wrong name is an error of the compiler.
+\`${program}\` calls the models at ${address}; \`models.d.ts\` has their types, so that a wrong name is an error of the compiler.
 
-    npm start           # ${start}
+    npm start           # node ${program}
     npm install && npm run typecheck
 
 Where the models change, write their types again: \`npx --no kserving client ${address} --out models.d.ts\`

@@ -1,5 +1,5 @@
 import { execFile, execFileSync } from "node:child_process";
-import { existsSync, readdirSync, readFileSync, symlinkSync } from "node:fs";
+import { existsSync, readdirSync, readFileSync, symlinkSync, writeFileSync } from "node:fs";
 import { dirname, join, resolve } from "node:path";
 import { promisify } from "node:util";
 import { describe, expect, test } from "vitest";
@@ -79,6 +79,12 @@ describe("new client", () => {
     const { code, stdout, stderr } = await startKserving(["new", "client", ...args]).ended();
     return { code, text: `${stdout}${stderr}` };
   };
+  /** Prints of `npm start`, on this Node and with nothing installed. */
+  const start = async (cwd: string) => {
+    const env = { PATH: `${dirname(process.execPath)}:/usr/bin:/bin` };
+    const { scripts } = JSON.parse(readFileSync(join(cwd, "package.json"), "utf8"));
+    return (await promisify(execFile)("sh", ["-c", scripts.start], { cwd, env })).stdout;
+  };
 
   test("the built program writes a program that runs, and its types", { timeout: 60_000 }, async () => {
     const half = { path: resolve("test/fixtures/models/half-plus-two.onnx") };
@@ -86,11 +92,16 @@ describe("new client", () => {
     for (const address of [httpUrl, `grpc://${grpcAddress}`]) {
       const folder = join(tempFolder({}), "calls");
       expect(await run(folder, "--server", address)).toEqual({ code: 0, text: expect.stringContaining("npm start") });
-      const node = promisify(execFile).bind(undefined, process.execPath);
-      const { stdout } = await node(["--import", import.meta.resolve("tsx"), "call.ts"], { cwd: folder });
-      expect(stdout).toBe("y [ 1 ] Float32Array(1) [ 2.5 ]\n");
+      expect(await start(folder)).toBe("y [ 1 ] Float32Array(1) [ 2.5 ]\n");
       symlinkSync(resolve("node_modules/@types"), join(folder, "node_modules/@types"));
+      const node = promisify(execFile).bind(undefined, process.execPath);
       await node([resolve("node_modules/typescript/bin/tsc")], { cwd: folder });
+      const program = readdirSync(folder).find((file) => file.startsWith("call.")) as string;
+      const path = join(folder, program);
+      writeFileSync(path, readFileSync(path, "utf8").replace('"x":', '"z":'));
+      await expect(node([resolve("node_modules/typescript/bin/tsc")], { cwd: folder })).rejects.toMatchObject({
+        stdout: expect.stringContaining('"z"'),
+      });
     }
   });
 
@@ -105,9 +116,7 @@ describe("new client", () => {
     const { httpUrl } = await startServer({ models: { parts: { driver: "null", hooks } } });
     const folder = join(tempFolder({}), "calls");
     expect((await run(folder, "--server", httpUrl)).code).toBe(0);
-    const node = promisify(execFile).bind(undefined, process.execPath);
-    const { stdout } = await node(["--import", import.meta.resolve("tsx"), "call.ts"], { cwd: folder });
-    expect(stdout).toBe("y [ 1 ] Int32Array(1) [ 1 ]\ny [ 1 ] Int32Array(1) [ 2 ]\n");
+    expect(await start(folder)).toBe("y [ 1 ] Int32Array(1) [ 1 ]\ny [ 1 ] Int32Array(1) [ 2 ]\n");
   });
 
   test("a server that is not there leaves no folder", async () => {
