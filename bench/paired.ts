@@ -72,7 +72,7 @@ function press(inFlight: number, requests: number): CountedPress {
   return { connections: inFlight, inFlight, requests };
 }
 
-/** What the servers hold after all that was asked of them. */
+/** Memory of the servers after all that was asked of them. */
 function memoryOf([ours, other]: readonly [Build, Build]): Figure[] {
   return (["echo", "model"] as const).map((name) => {
     const [own, others] = [pssMb(ours[name].pid), pssMb(other[name].pid)];
