@@ -135,13 +135,17 @@ function checkInput({ dtype, shape }: Tensor, spec: TensorSpec, { id, model }: P
   );
 }
 
-function checkOutputs(outputs: readonly string[], specs: readonly TensorSpec[] | undefined, { model }: Place): void {
+function checkOutputs(
+  outputs: readonly string[],
+  specs: readonly TensorSpec[] | undefined,
+  { model, id }: Place,
+): void {
   const seen = new Set<string>();
   for (const name of outputs) {
     if (specs !== undefined && !specs.some((spec) => spec.name === name)) {
       throw invalidArgument(`unexpected inference output '${name}' for model '${model}'. ${givesOutputs(specs)}`);
     }
-    if (seen.has(name)) throw invalidArgument(`output '${name}' already exists in request`);
+    if (seen.has(name)) throw requestError(id, `output '${name}' already exists in request`);
     seen.add(name);
   }
 }

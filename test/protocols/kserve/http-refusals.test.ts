@@ -256,7 +256,7 @@ describe("KServe V2 over HTTP", () => {
     [
       "an output twice",
       post('{"inputs":[{"name":"x","shape":[1],"datatype":"FP32","data":[1]}],"outputs":[{"name":"y"},{"name":"y"}]}'),
-      "output 'y' already exists in request",
+      "[request id: <id_unknown>] output 'y' already exists in request",
     ],
     [
       "a raw body of no whole number of values",

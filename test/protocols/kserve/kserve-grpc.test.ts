@@ -137,7 +137,7 @@ describe("the KServe V2 service", () => {
       "an output twice",
       "INVALID_ARGUMENT",
       { outputs: [{ name: "y" }, { name: "y" }] },
-      "output 'y' already exists in request",
+      "[request id: 7] output 'y' already exists in request",
     ],
     [
       "a reserved parameter",
