@@ -9,6 +9,7 @@ import { isLongCopy, takesLong } from "../../platform/codec-host/large-message.t
 import { SERVER_DEFAULTS } from "../../platform/limits/settings/server-settings.ts";
 import { decodePredictJson, encodePredictJsonJob } from "../../protocols/kibernetika/grpc-codec.ts";
 import { PREDICT_JSON_PATH } from "../../protocols/kibernetika/grpc-service.ts";
+import { modelParameters } from "../../protocols/kserve/parameters.ts";
 import {
   decodePredictResponseJob,
   decodePredictResponseQuickly,
@@ -205,7 +206,9 @@ const LATE = "The request's deadline passed.";
 function toKserve({ ref, request }: Asked, inputs: Tensors): KserveRequest {
   const { signature, outputs = [], call } = request;
   const version = ref.version === undefined ? {} : { version: String(ref.version) };
-  const parameters = { ...call.parameters, ...(signature.name !== "" && { signature_name: signature.name }) };
+  // Those of generate may have names that the other server would take for its own.
+  const own = modelParameters(new Map(Object.entries(call.parameters ?? {})));
+  const parameters = { ...own, ...(signature.name !== "" && { signature_name: signature.name }) };
   return { model: ref.model, ...version, id: call.id, inputs, outputs, parameters };
 }
 

@@ -66,14 +66,14 @@ export function decodeGenerate(body: Uint8Array, options: DecodeGenerateOptions)
     return { ...decodeInfer(body, { model, version, maxBytes, headerLength: body.length }), isInfer: true };
   const mapping = new Mapping(options.inputs, budget);
   mapping.addRoot(root);
-  const { inputs, parameters } = mapping;
+  const { inputs, parameters, modelParameters } = mapping;
   const form = readForm(parameters, []);
   const id = readId(root);
   // The one that is repeated first, as by Triton.
   const twice = [...repeated].find((key) => inputs.some(([name]) => name === key));
   if (twice !== undefined) throw requestError(id, `input '${twice}' already exists in request`);
   if (repeated.has(PARAMETERS)) throw requestError(id, `keyword '${PARAMETERS}' already exists in request`);
-  return { model, version, id, parameters, inputs, outputs: [], form, isInfer: false };
+  return { model, version, id, parameters, modelParameters, inputs, outputs: [], form, isInfer: false };
 }
 
 /** {@link decodeGenerate} for a codec thread. */
@@ -93,11 +93,15 @@ function readId({ id }: JsonObject): string {
 }
 
 const PARAMETERS = "parameters";
+/** Names of ours, with the type of their values. Triton reads none here: `priority` and `timeout` are the model's. */
+const OWN: Readonly<Record<string, string>> = { signature_name: "string", strict_json: "boolean" };
 
 /** The keys of a request as inputs and parameters. */
 class Mapping {
   readonly inputs: (readonly [name: string, tensor: Tensor])[] = [];
+  /** Those that the server reads. */
   readonly parameters = new Map<string, Parameter>();
+  readonly modelParameters = new Map<string, Parameter>();
   readonly #specs: ReadonlyMap<string, GenerateInput> | undefined;
   readonly #budget: DecodeBudget;
 
@@ -136,7 +140,12 @@ class Mapping {
   #add(name: string, value: JsonValue, place = ""): void {
     const spec = this.#specs?.get(name);
     if (spec !== undefined) this.inputs.push([name, toDeclared(value, spec, place)]);
-    else if (value !== null && name !== "id") this.parameters.set(name, toParameter(name, value, place));
+    else if (value !== null && name !== "id") this.#addParameter(name, toParameter(name, value, place));
+  }
+
+  #addParameter(name: string, value: Parameter): void {
+    const isOwn = Object.hasOwn(OWN, name) && typeof value === OWN[name];
+    (isOwn ? this.parameters : this.modelParameters).set(name, value);
   }
 }
 

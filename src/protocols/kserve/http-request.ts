@@ -61,8 +61,8 @@ function toList(member: string, value: JsonValue | undefined): readonly JsonValu
 const READER_PREFIX = /^JSON Parse error: (.*) at offset: (\d+)$/s;
 
 /**
- * Parses a body that is one JSON object, with numbers as in Triton; `repeated` gets the keys that come more than once.
- * Throws `invalid_argument` with Triton's texts.
+ * Parses a body that is one JSON object, with numbers as in Triton; `repeated` gets the keys that come more than once,
+ * of which the first value counts, else the last. Throws `invalid_argument` with Triton's texts.
  */
 export function parseKserveObject(text: Uint8Array, budget: DecodeBudget, repeated?: Set<string>): JsonObject {
   try {

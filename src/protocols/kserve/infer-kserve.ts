@@ -14,7 +14,7 @@ import { datatypeOf } from "./datatype.ts";
 import type { AnsweredOutput, KserveAnswer, KserveParts } from "./kserve-answer.ts";
 import type { KserveRequest, RequestedOutput } from "./kserve-request.ts";
 import { acquireModel, toModelRef } from "./model-ref.ts";
-import { modelParameters, readUnsigned, type Scheduling } from "./parameters.ts";
+import { modelParameters, readUnsigned, type Scheduling, toRecord } from "./parameters.ts";
 import { namesSharedMemory, readPlace, refuseSharedMemory } from "./shared-memory-places.ts";
 
 /** The call that a request came with, and what its tensors may use. */
@@ -160,11 +160,11 @@ function toRequested({ outputs }: KserveRequest, wanted: readonly string[]): rea
 /** The call with the request's own id and parameters; the same object if there are none. */
 function withParameters(
   call: CallOptions,
-  { id, parameters: all }: KserveRequest,
+  { id, parameters: all, modelParameters: given }: KserveRequest,
   { model, priority, queueTimeoutMs }: Scheduling & { readonly model: string },
 ): CallOptions {
   const isScheduled = priority !== undefined || queueTimeoutMs !== undefined;
-  const parameters = modelParameters(all);
+  const parameters = given === undefined ? modelParameters(all) : toRecord(given);
   if (id === "" && !isScheduled && parameters === undefined) return call;
   const own = { ...call, parameters, id: id || call.id };
   if (!isScheduled) return own;

@@ -11,6 +11,8 @@ export interface KserveRequest<Form = unknown> {
   /** Empty = the client set none. */
   readonly id: string;
   readonly parameters: Parameters;
+  /** Those of the model, whatever their names; absent = all of `parameters` that the protocol does not read itself. */
+  readonly modelParameters?: Parameters | undefined;
   /** Those in the message, in the client's order. */
   readonly inputs: readonly (readonly [name: string, tensor: Tensor])[];
   /** Absent = all inputs are in the message. */

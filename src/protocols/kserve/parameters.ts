@@ -45,9 +45,17 @@ const OWN = ["signature_name", "priority", "timeout", "typed_outputs", "binary_d
 
 /** The parameters of a request that are meant for its model and hooks; undefined if there are none. */
 export function modelParameters(parameters: Parameters): CallOptions["parameters"] {
-  if (parameters.size === 0) return undefined;
-  const given = [...parameters].filter(([name]) => !OWN.includes(name) && !name.startsWith("triton_"));
-  return given.length === 0 ? undefined : Object.fromEntries(given.map(([name, value]) => [name, toNumber(value)]));
+  return toRecord([...parameters].filter(([name]) => !isOwn(name)));
+}
+
+/** Parameters of any name as a model and its hooks get them; undefined if there are none. */
+export function toRecord(given: Iterable<readonly [string, Parameter]>): CallOptions["parameters"] {
+  const entries = Array.from(given, ([name, value]) => [name, toNumber(value)] as const);
+  return entries.length === 0 ? undefined : Object.fromEntries(entries);
+}
+
+function isOwn(name: string): boolean {
+  return OWN.includes(name) || name.startsWith("triton_");
 }
 
 /** A client's 16 is the same number over gRPC as over HTTP. */

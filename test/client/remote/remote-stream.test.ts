@@ -190,6 +190,9 @@ describe("a client of another server, where parts are taken", () => {
       const reader = await postForParts(`${url}/v2/models/default/${path}`, body);
       expect([reader.answer.statusCode, (await reader.rest("}")).join()]).toEqual([200, expect.stringContaining(seen)]);
     }
+    const generate = { x: "a", parameters: { max_tokens: 16, timeout: 1, priority: "high", triton_x: true } };
+    const reader = await postForParts(`${url}/v2/models/default/generate`, generate);
+    expect((await reader.rest("}")).join()).toContain('[\\"serving_default\\",[\\"max_tokens=16\\"]]');
   });
 
   test("leaves parameters out for a server without KServe V2, and names a model that is not there", async () => {

@@ -102,7 +102,8 @@ describe("a request to generate", () => {
     ],
     [{ parameters: { ids: "a" } }, "Converting keyword: 'parameters': Unable to parse 'data'"],
     [{ id: [1] }, "Unable to parse 'id'"],
-    [{ priority: "high" }, "parameter 'priority' is 'high'"],
+    [{ priority: [1] }, "parameter 'priority' has invalid type. It should be either 'int', 'bool', or 'string'."],
+    [{ parameters: { timeout: {} } }, "Converting keyword: 'parameters': parameter 'timeout' has invalid type."],
   ])("of %j is refused in Triton's words", async (keys, expected) => {
     const send = await serveInputs();
     for (const route of [GENERATE, `${GENERATE}_stream`]) {

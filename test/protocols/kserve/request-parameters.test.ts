@@ -32,7 +32,8 @@ async function start(file: string, code: string, options: { workers?: number; li
   const { httpUrl, grpcAddress } = await startServer({ stages: [{ driver: "null" }], hooks, ...options });
   const ask = async (body: unknown, route = "infer") => {
     const url = `${httpUrl}/v2/models/default/${route}`;
-    const response = await fetch(url, { method: "POST", body: JSON.stringify(body) });
+    const sent = typeof body === "string" ? body : JSON.stringify(body);
+    const response = await fetch(url, { method: "POST", body: sent });
     return (await response.json()) as { outputs?: { data: string[] }[]; seen?: string; error?: string };
   };
   const asked = { inputs: [{ name: "text", datatype: "BYTES", shape: [1], data: ["a"] }] };
@@ -68,6 +69,34 @@ describe("the parameters of a request", () => {
     const { ask } = await start("hooks.ts", ECHO);
     const answer = await ask({ text: "a", max_tokens: 16, parameters: { stop: "." } }, "generate");
     expect(JSON.parse(answer.seen ?? "")).toEqual({ max_tokens: 16, stop: "." });
+  });
+
+  it.each([
+    [{ priority: "high", timeout: "soon", triton_x: 1.5 }],
+    // Microseconds in a queue where a request to infer has them.
+    [{ priority: -1, timeout: 0.001, binary_data_output: "no", typed_outputs: 7 }],
+    [{ signature_name: 1, strict_json: "yes", sequence_id: 0, sequence_start: "" }],
+    [{ triton_enable_empty_final_response: true, binary_data_output: true, priority: 1, timeout: 1 }],
+  ])("of generate are the model's whatever their names and types, as in Triton: %j", async (parameters) => {
+    const { ask } = await start("hooks.ts", ECHO);
+    for (const body of [
+      { text: "a", ...parameters },
+      { text: "a", parameters },
+    ])
+      expect(JSON.parse((await ask(body, "generate")).seen ?? "null")).toEqual(parameters);
+  });
+
+  it("of generate that the server knows by name and type stay the server's", async () => {
+    const { ask } = await start("hooks.ts", ECHO);
+    const answer = await ask({ text: "a", strict_json: true, signature_name: "serving_default", k: 1 }, "generate");
+    expect(JSON.parse(answer.seen ?? "null")).toEqual({ k: 1 });
+    expect((await ask({ text: "a", signature_name: "other" }, "generate")).error).toContain("other");
+  });
+
+  it("of generate that come twice count as they came first, and those in parameters last, as in Triton", async () => {
+    const { ask } = await start("hooks.ts", ECHO);
+    const answer = await ask('{"text": "a", "k": 1, "k": 2, "n": 3, "parameters": {"n": 4, "n": 5}}', "generate");
+    expect(JSON.parse(answer.seen ?? "null")).toEqual({ k: 1, n: 4 });
   });
 
   it("have the same numbers over gRPC, and keep every digit", async () => {

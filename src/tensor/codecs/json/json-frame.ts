@@ -135,7 +135,7 @@ export class ObjectFrame {
   #count = 0;
   #hasIndexes = false;
 
-  /** `repeated` gets each key that comes again. */
+  /** `repeated` gets each key that comes again; then the first value counts, else the last. */
   constructor(budget: DecodeBudget, repeated: Set<string> | undefined) {
     budget.spend(CONTAINER_BYTES, oneMoreObject);
     this.#budget = budget;
@@ -156,7 +156,7 @@ export class ObjectFrame {
 
   add(value: JsonValue): void {
     if (this.#repeated !== undefined && this.#key in this.#members) this.#repeated.add(this.#key);
-    this.#members[this.#key] = value;
+    else this.#members[this.#key] = value;
   }
 
   /**

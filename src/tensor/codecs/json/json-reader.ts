@@ -38,7 +38,7 @@ const BYTES_PER_NUMBER = 16;
 interface JsonReaderOptions {
   /** Ignores text after the value, as TensorFlow Serving does. */
   readonly ignoreTrailing?: boolean;
-  /** Gets each key that an object has more than once; absent = it is not told. */
+  /** Gets each key that an object has more than once, whose first value counts; absent = the last one does, untold. */
   readonly repeated?: Set<string>;
 }
 
