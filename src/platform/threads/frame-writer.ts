@@ -131,6 +131,7 @@ export class FrameWriter {
     const packed = kept ?? (tensor.dtype === "bytes" ? packElements(tensor.data) : undefined);
     const content = packed?.content ?? toBytes(tensor.data as NumericData);
     const ranges = packed && toBytes(packed.ranges);
+    if (content.length > MAX_CONTENT_BYTES) throw tooLarge(name, content.length);
     const inlineBytes = inlineSize(content) + (ranges === undefined ? 0 : 8 + inlineSize(ranges));
     this.#reserve(40 + 3 * name.length + 4 * shape.length + inlineBytes);
     const start = this.#position >> 2;
@@ -244,6 +245,16 @@ function copyInto(target: Uint8Array, content: Uint8Array, position: number): vo
     return;
   }
   for (let index = 0; index < content.length; index++) target[position + index] = content[index]!;
+}
+
+/** Content of a tensor in a frame, at most, in bytes: its length is a signed integer of 32 bits. */
+export const MAX_CONTENT_BYTES = 2 ** 31 - 1;
+
+function tooLarge(name: string, bytes: number): ServingError {
+  return new ServingError(
+    "resource_exhausted",
+    `${name} has ${bytes} bytes; a tensor that crosses threads has ${MAX_CONTENT_BYTES} at most. Send it in parts, or as several tensors.`,
+  );
 }
 
 function tooMuchData(bytes: number, max: number): ServingError {

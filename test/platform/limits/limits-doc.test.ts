@@ -12,8 +12,10 @@ import {
   SMALL_REQUEST_BYTES,
   TRANSPORT_LIMITS,
 } from "../../../src/platform/limits/transport-limits.ts";
+import { MAX_CONTENT_BYTES } from "../../../src/platform/threads/frame-writer.ts";
 import { MAX_OF_CLIENT } from "../../../src/protocols/grpc-standard/grpc-standard.ts";
 import { MAX_IN_FLIGHT } from "../../../src/protocols/kserve/grpc-stream.ts";
+import { MAX_MESSAGE_BYTES } from "../../../src/tensor/codecs/protobuf/wire-writer.ts";
 import { DEFAULT_MAX_PIXELS } from "../../../src/tensor/media/image-tensor.ts";
 import { MAX_RANK } from "../../../src/tensor/tensor.ts";
 
@@ -123,6 +125,18 @@ const ROWS: readonly (readonly [limit: string, value: string, file: string, titl
     bytes(TRANSPORT_LIMITS.lateBytes),
     "http2/unended-requests",
     "one that takes more is reset",
+  ],
+  [
+    "tensor that hooks or a model in a thread give",
+    bytes(MAX_CONTENT_BYTES + 1),
+    "platform/threads/channel",
+    "a tensor of more than 2 GB is refused",
+  ],
+  [
+    "message of an answer over gRPC",
+    bytes(MAX_MESSAGE_BYTES + 1),
+    "tensor/codecs/protobuf/wire-writer",
+    "refuses a message that is longer than protobuf's readers take",
   ],
   [
     "message of health, reflection and settings",

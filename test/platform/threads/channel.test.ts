@@ -228,3 +228,14 @@ test("one tensor given on two channels arrives on both", async () => {
     left.send({ ...NOTHING, kind: 0, id: 0, tensors: createTensors([["x", tensor]]) }, { transfer: true });
   for (const { next } of channels) expect((await next()).tensors?.x?.data[9_999]).toBe(7);
 });
+
+test("a tensor of more than 2 GB is refused with its name and size, and the channel goes on", async () => {
+  const { left, next } = linked();
+  // The system gives no memory for zeros that nothing reads.
+  const zeros = new Float32Array(2 ** 29);
+  const tensors = createTensors([["y", createTensor("float32", [zeros.length], zeros)]]);
+  const refused = { code: "resource_exhausted", message: expect.stringMatching(/^y has 2147483648 bytes/) };
+  expect(() => left.send({ ...NOTHING, kind: 1, id: 2, tensors })).toThrow(expect.objectContaining(refused));
+  left.send({ ...NOTHING, kind: 1, id: 3 });
+  expect(await next()).toMatchObject({ id: 3 });
+});

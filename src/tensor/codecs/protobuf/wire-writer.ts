@@ -1,3 +1,4 @@
+import { ServingError } from "../../../errors.ts";
 import { varintSize, wideVarintSize, writeVarint } from "./packed-varints.ts";
 import { bytesTag, tagOf, WIRE } from "./wire-reader.ts";
 
@@ -33,13 +34,28 @@ interface PieceOptions {
   readonly borrows: boolean;
 }
 
-/** Writes a message into buffers that make it in this order; one, unless it borrows. */
+/**
+ * Writes a message into buffers that make it in this order; one, unless it borrows. Throws `resource_exhausted` for
+ * one of more than 2 GB.
+ */
 export function encodePieces(parts: readonly WirePart[], { lead, borrows }: PieceOptions): [Buffer, ...Uint8Array[]] {
   const borrowed: Borrowed[] | undefined = borrows ? [] : undefined;
-  const target = Buffer.allocUnsafe(lead + sizeOf(parts) - (borrows ? borrowedBytesOf(parts) : 0));
+  const size = sizeOf(parts);
+  if (size > MAX_MESSAGE_BYTES) throw tooLarge(size);
+  const target = Buffer.allocUnsafe(lead + size - (borrows ? borrowedBytesOf(parts) : 0));
   const end = writeAll(parts, target, lead, borrowed);
   if (end !== target.length) throw new RangeError(`A message of ${target.length} bytes was written as ${end}.`);
   return borrowed === undefined || borrowed.length === 0 ? [target] : interleave(target, borrowed);
+}
+
+/** The longest message, in bytes: nearly all readers of protobuf have signed integers of 32 bits for lengths. */
+export const MAX_MESSAGE_BYTES = 2 ** 31 - 1;
+
+function tooLarge(bytes: number): ServingError {
+  return new ServingError(
+    "resource_exhausted",
+    `The message has ${bytes} bytes; one of protobuf has ${MAX_MESSAGE_BYTES} at most. Send fewer values at a time, or over HTTP.`,
+  );
 }
 
 function interleave(written: Buffer, borrowed: readonly Borrowed[]): [Buffer, ...Uint8Array[]] {

@@ -39,3 +39,13 @@ it("does not let a part go that writes more or less than it said", () => {
     "A message of 5 bytes was written as 4.",
   );
 });
+
+it("refuses a message that is longer than protobuf's readers take, before any of it is written", () => {
+  const write = () => {
+    throw new Error("it was written");
+  };
+  const longest = 2 ** 31 - 1;
+  expect(() => encodeMessage([messageField(1, [{ size: longest, write }])])).toThrow(
+    expect.objectContaining({ code: "resource_exhausted", message: expect.stringContaining(`${longest} at most`) }),
+  );
+});
