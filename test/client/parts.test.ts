@@ -1,6 +1,7 @@
 import { once } from "node:events";
 import { type AddressInfo, connect as connectTcp, createServer, type Socket } from "node:net";
 import { describe, expect, onTestFinished, test } from "vitest";
+import { EventReader } from "../../src/client/http/read-answer.ts";
 import { type ConnectOptions, connect } from "../../src/client/node.ts";
 import { ServingError } from "../../src/errors.ts";
 import type { Hooks } from "../../src/hooks/hooks.ts";
@@ -259,5 +260,18 @@ describe.each(["http", "grpc"] as const)("a client that reads an answer in parts
     const ports = scheme === "http" ? { http: { port } } : { port };
     await startServer({ models: { m: { driver: "null", hooks: counting().hooks } }, ...ports });
     expect(await reading).toEqual({ values: [0, 1], error: undefined });
+  });
+});
+
+test("an event that is longer than a text can be is refused with what to do", async () => {
+  const bytes = (text: string) => new TextEncoder().encode(text);
+  const open = (pieces: string[]) =>
+    new EventReader(ReadableStream.from(pieces.map(bytes)), "text/event-stream", "data: 0123456789".length);
+  const short = open(["data: 0123456789\n", "\ndata: 01234", "56789\n\n"]);
+  expect([await short.next(), await short.next(), await short.next()]).toEqual(["0123456789", "0123456789", undefined]);
+  await expect(open(["data: 0123456789", "\n\ndata: 0123", "456789", "x"]).next()).resolves.toBe("0123456789");
+  await expect(open(["data: 0123", "456789x", "\n\n"]).next()).rejects.toMatchObject({
+    code: "resource_exhausted",
+    message: expect.stringContaining("Connect by gRPC"),
   });
 });

@@ -147,6 +147,8 @@ export class HttpTransport implements Transport {
   /** An answer that breaks off may be of a model that ran. */
   #read<Body>(body: Promise<Body>): Promise<Body> {
     return body.catch((cause) => {
+      if (cause instanceof ServingError)
+        throw new CallError(cause.code, `The answer of ${this.address} cannot be read: ${cause.message}.`, { cause });
       const text = `${this.address} broke off its answer: ${reasonText(cause)}. Send the call again if it may run twice.`;
       throw new CallError("unavailable", text, { cause });
     });

@@ -1,4 +1,4 @@
-import { type ErrorCode, invalidArgument, toErrorCode } from "../../errors.ts";
+import { type ErrorCode, invalidArgument, ServingError, toErrorCode } from "../../errors.ts";
 import { DecodeBudget } from "../../platform/limits/memory/decode-budget.ts";
 import { datatypeNamed } from "../../protocols/kserve/datatype.ts";
 import { fromRaw } from "../../protocols/kserve/raw-tensor.ts";
@@ -78,13 +78,15 @@ function fromJson({ name, datatype, shape, data = [] }: WireOutput): Tensor {
 export class EventReader {
   readonly #reader: ReadableStreamDefaultReader<Uint8Array>;
   readonly #decoder = new TextDecoder();
+  readonly #maxCharacters: number;
   /** Lines that have come, and the beginning of the next one, whose text is not looked at again. */
   #lines: string[] = [];
   #begun = "";
   #isOver = false;
 
-  /** Throws for any other content type. */
-  constructor(body: ReadableStream<Uint8Array> | null, contentType: string) {
+  /** Throws for any other content type. `maxCharacters`: those of an event, at most. Default: as many as V8 takes. */
+  constructor(body: ReadableStream<Uint8Array> | null, contentType: string, maxCharacters = MAX_CHARACTERS) {
+    this.#maxCharacters = maxCharacters;
     if (body === null || !/^text\/event-stream\b/i.test(contentType)) {
       void body?.cancel();
       throw new Error(`it is ${contentType}, and not a stream of events`);
@@ -92,7 +94,10 @@ export class EventReader {
     this.#reader = body.getReader();
   }
 
-  /** The data of the next event; undefined at the end. Rejects if the body breaks off. */
+  /**
+   * The data of the next event; undefined at the end. Rejects if the body breaks off, and with `resource_exhausted`
+   * for an event that is longer than a text can be.
+   */
   async next(): Promise<string | undefined> {
     const data: string[] = [];
     for (;;) {
@@ -121,6 +126,7 @@ export class EventReader {
 
   #take(text: string): void {
     const [first = "", ...others] = text.split("\n");
+    if (this.#begun.length + first.length > this.#maxCharacters) throw tooLong(this.#maxCharacters);
     if (others.length === 0) {
       this.#begun += first;
       return;
@@ -129,6 +135,16 @@ export class EventReader {
     this.#lines = [this.#begun + first, ...others].map((line) => (line.endsWith("\r") ? line.slice(0, -1) : line));
     this.#begun = `${begun}`;
   }
+}
+
+/** The longest text of V8; other engines take longer ones. */
+const MAX_CHARACTERS = 2 ** 29 - 24;
+
+function tooLong(characters: number): ServingError {
+  return new ServingError(
+    "resource_exhausted",
+    `a part has more than ${characters} characters of JSON, which no text can hold. Connect by gRPC, which carries values as bytes, or have the model give smaller parts`,
+  );
 }
 
 /** Characters of an answer that a message has at most. */
