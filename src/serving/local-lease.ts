@@ -4,6 +4,7 @@ import { convertedBytes, copyPayload, payloadBytes } from "../pipeline/payload.t
 import { type CancelSignal, followSignal } from "../platform/async/cancel-source.ts";
 import { limitTime } from "../platform/limits/call-limits.ts";
 import type { MemoryBudget } from "../platform/limits/memory/memory-budget.ts";
+import type { MemoryShare } from "../platform/limits/memory/memory-share.ts";
 import type { ExampleInputs } from "../tensor/signature/example-inputs.ts";
 import type { Admission, Admitted } from "./admission.ts";
 import type { LoadedVersion } from "./catalog.ts";
@@ -65,12 +66,10 @@ export class LocalLease implements Lease {
   async #inferInParts(request: InferRequest, sink: PartSink): Promise<InferResponse> {
     const { call } = request;
     const requests = call.limits?.warmUp === undefined ? this.#servable.requests : undefined;
-    const watch = new PartWatch(sink, {
-      requests,
-      record: call.record,
-      signal: call.signal,
-      ...this.#limits.partTimes,
-    });
+    const { record, signal, memory } = call;
+    const { hooksShareTensors } = this.#servable;
+    const options = { requests, record, signal, memory, hooksShareTensors };
+    const watch = new PartWatch(sink, { ...options, ...this.#limits.partTimes });
     try {
       const own = watch.signal === call.signal ? call : { ...call, signal: watch.signal };
       const answer = await this.#infer({ ...request, call: own, parts: watch });
@@ -163,6 +162,8 @@ interface PartWatchOptions extends PartTimes {
   readonly record: RequestRecord | undefined;
   /** The request's own. */
   readonly signal: CancelSignal;
+  readonly memory: Pick<MemoryShare, "isWireOnly"> | undefined;
+  readonly hooksShareTensors: boolean;
 }
 
 /** Counts the parts of one answer on their way, and ends an answer that takes too long for one. */
@@ -206,7 +207,8 @@ class PartWatch implements PartSink {
   async write(part: InferResponse): Promise<void> {
     if (this.#state === "over") throw new ServingError("cancelled", "The answer is over; no part follows.");
     if (this.#state === "new") this.begin();
-    const { requests, record } = this.#options;
+    const { requests, record, memory, hooksShareTensors } = this.#options;
+    if (memory !== undefined) memory.isWireOnly = !hooksShareTensors;
     const came = performance.now();
     const waitMs = came - this.#since;
     this.#since = came;

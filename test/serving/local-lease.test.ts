@@ -76,6 +76,20 @@ describe.each<[string, () => Partial<ServableSource>]>([
     const ownMs = inputMs + outputMs + statistics.runs.runMs;
     expect(ownMs).toBeLessThanOrEqual(statistics.requests.succeeded.ms - takenMs);
   });
+
+  test("tells the transport with each part whether hooks of this thread may have kept it", async () => {
+    const service = new LocalService(await managePipeline(source()), UNLIMITED);
+    const lease = service.acquire({ model: "" });
+    const memory = service.memory.open();
+    const told: boolean[] = [];
+    const write = async () => void told.push(memory.isWireOnly);
+    const signature = requireSignature("", lease.description);
+    const call = { id: "1", metadata: {}, signal: new AbortController().signal, memory };
+    const inputs = { kind: "tensors", tensors: repeated([1, 2, 3]) } as const;
+    await lease.infer({ signature, inputs, call, parts: { write } });
+    lease.release();
+    expect(told).toEqual(new Array(3).fill(source().hooks === undefined));
+  });
 });
 
 test("an answer in parts takes none after its end", async () => {

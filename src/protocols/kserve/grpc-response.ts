@@ -1,39 +1,41 @@
 import type { ErrorCode } from "../../errors.ts";
 import { type FramedMessage, frameParts } from "../../grpc/framed-message.ts";
 import { defineJob } from "../../platform/codec-host/job.ts";
-import { isLargeBytes, LARGE_COPY_BYTES, MANY_ELEMENTS } from "../../platform/codec-host/large-message.ts";
+import { isLargeBytes, MANY_ELEMENTS } from "../../platform/codec-host/large-message.ts";
 import { varintsField } from "../../tensor/codecs/protobuf/packed-fields.ts";
 import {
   bytesField,
-  delimited,
   encodeMessage,
   messageField,
+  piecesField,
   textField,
   type WirePart,
 } from "../../tensor/codecs/protobuf/wire-writer.ts";
-import { byteSize, elementCount, type Tensor } from "../../tensor/tensor.ts";
+import { elementCount, type Tensor } from "../../tensor/tensor.ts";
 import { contentsParts } from "./grpc-contents.ts";
 import { booleanParameter, textParameter } from "./grpc-parameters.ts";
 import type { GrpcForm, KserveEncoding } from "./grpc-request.ts";
 import { type AnsweredOutput, type KserveAnswer, sentTensors } from "./kserve-answer.ts";
 import { ERROR_CODE } from "./parameters.ts";
-import { rawSize, toRaw } from "./raw-tensor.ts";
+import { isLargeRaw, toRaw, toRawPieces } from "./raw-tensor.ts";
 
 /** Field numbers of inference.ModelInferResponse, its tensors, and inference.ModelStreamInferResponse. */
 const RESPONSE = { model: 1, version: 2, id: 3, parameters: 4, outputs: 5, raw: 6 } as const;
 const OUTPUT = { name: 1, datatype: 2, shape: 3, parameters: 4, contents: 5 } as const;
 const STREAM = { error: 1, response: 2 } as const;
 
-/** Checks if the values of an answer are too large to be copied in the main thread. */
-export function isLargeCopy(answer: KserveAnswer): boolean {
-  return sentTensors(answer).some((tensor) => byteSize(tensor) > LARGE_COPY_BYTES);
-}
-
-/** Writes a ModelStreamInferResponse with an answer, or a part of one; `isFinal` = nothing follows to its request. */
-export function encodeStreamResponse(answer: KserveAnswer, { encoding }: GrpcForm, isFinal: boolean): Buffer {
+/**
+ * Frames a ModelStreamInferResponse with an answer, or a part of one; `isFinal` = nothing follows to its request. With
+ * `borrows`, large values are not copied.
+ */
+export function frameStreamResponse(
+  answer: KserveAnswer,
+  { encoding }: GrpcForm,
+  { isFinal, borrows }: { readonly isFinal: boolean; readonly borrows: boolean },
+): FramedMessage {
   const parts = inferResponseParts(answer, encoding);
   parts.push(isFinal ? FINAL : NOT_FINAL);
-  return encodeMessage([messageField(STREAM.response, parts)]);
+  return frameParts([messageField(STREAM.response, parts)], borrows);
 }
 
 /** The parameter by which clients of decoupled models recognise the last answer; Triton sends it with all of them. */
@@ -74,15 +76,15 @@ export function frameInferResponse(answer: KserveAnswer, encoding: KserveEncodin
 /** {@link frameInferResponse} for a codec thread. */
 export const frameInferResponseJob = defineJob(import.meta.url, "frameInferResponseJob", frameInferResponse);
 
-/** {@link encodeStreamResponse} for a codec thread. */
-export const encodeStreamResponseJob = defineJob(import.meta.url, "encodeStreamResponseJob", encodeStreamResponse);
+/** {@link frameStreamResponse} for a codec thread. */
+export const frameStreamResponseJob = defineJob(import.meta.url, "frameStreamResponseJob", frameStreamResponse);
 
 /** Checks if writing a response is work for a codec thread: many texts, or integers that become varints. */
 export function isLargeResponse(answer: KserveAnswer, encoding: KserveEncoding): boolean {
   const tensors = sentTensors(answer);
   const isVarints = ({ dtype }: Tensor) => encoding !== "raw" && !dtype.startsWith("float");
   return (
-    tensors.some(isLargeBytes) ||
+    tensors.some((tensor) => isLargeBytes(tensor) && (encoding !== "raw" || isLargeRaw(tensor))) ||
     tensors.some((tensor) => isVarints(tensor) && elementCount(tensor.shape) > MANY_ELEMENTS)
   );
 }
@@ -124,9 +126,5 @@ function shapeParts(shape: readonly number[]): WirePart[] {
 function rawField(tensor: Tensor | undefined): WirePart {
   if (tensor === undefined) return bytesField(RESPONSE.raw, new Uint8Array(0));
   if (tensor.dtype !== "bytes") return bytesField(RESPONSE.raw, toRaw(tensor));
-  return delimited(RESPONSE.raw, rawSize(tensor), (target, at) => {
-    const raw = toRaw(tensor);
-    target.set(raw, at);
-    return at + raw.length;
-  });
+  return piecesField(RESPONSE.raw, toRawPieces(tensor));
 }

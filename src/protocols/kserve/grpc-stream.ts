@@ -1,5 +1,5 @@
 import { ServingError, STATUS } from "../../errors.ts";
-import { frameBytes } from "../../grpc/framed-message.ts";
+import { type FramedMessage, frameBytes, framedBytes } from "../../grpc/framed-message.ts";
 import type { GrpcProtocolOptions, StreamExchange, StreamMethod } from "../../grpc/grpc-route.ts";
 import { logFailure } from "../../observability/log-failure.ts";
 import { RequestRecord } from "../../observability/request-record.ts";
@@ -12,13 +12,7 @@ import { cutText } from "../../platform/text/cut-text.ts";
 import { arrivedCall, type CallOptions, type InferenceService } from "../../serving/inference-service.ts";
 import { bytesTag, WireReader } from "../../tensor/codecs/protobuf/wire-reader.ts";
 import { decodeInferRequestJob, decodeInferRequestQuickly, type GrpcForm } from "./grpc-request.ts";
-import {
-  encodeStreamError,
-  encodeStreamResponse,
-  encodeStreamResponseJob,
-  isLargeCopy,
-  isLargeResponse,
-} from "./grpc-response.ts";
+import { encodeStreamError, frameStreamResponse, frameStreamResponseJob, isLargeResponse } from "./grpc-response.ts";
 import { inferKserve } from "./infer-kserve.ts";
 import type { KserveAnswer, KserveParts } from "./kserve-answer.ts";
 import type { KserveRequest } from "./kserve-request.ts";
@@ -93,40 +87,42 @@ class StreamedRequest implements KserveParts {
   async write(part: KserveAnswer): Promise<void> {
     this.#written = part;
     const { exchange, memory, record } = this.call;
-    const message = await this.#encode(part, false);
+    const message = await this.#frame(part, false);
     if (this.#isOver) throw new ServingError("cancelled", "The answer is over; no part follows.");
-    memory.grow(message.length);
+    const bytes = framedBytes(message);
+    memory.grow(bytes);
     try {
-      await exchange.write(frameBytes(message));
+      await exchange.write(message);
     } finally {
-      memory.shrink(message.length);
+      memory.shrink(bytes);
     }
     this.#options?.signal.throwIfAborted();
-    record.wrote(message.length);
+    record.wrote(framedBytes(message));
   }
 
   /** The message for an answer, or for the end of its parts; undefined = that has none. */
-  encodeLast(answer: KserveAnswer): Buffer | Promise<Buffer> | undefined {
+  frameLast(answer: KserveAnswer): FramedMessage | Promise<FramedMessage> | undefined {
     this.#isOver = true;
-    return answer.parts !== undefined && this.#form?.tellsEnd !== true ? undefined : this.#encode(answer, true);
+    return answer.parts !== undefined && this.#form?.tellsEnd !== true ? undefined : this.#frame(answer, true);
   }
 
   /** A message with an error; if a model was asked, it says that nothing follows. */
-  encodeError({ message, code: own }: ServingError, id: string): Buffer {
+  frameError({ message, code: own }: ServingError, id: string): FramedMessage {
     this.#isOver = true;
     const { exchange, record } = this.call;
     const { isAdmitted, model, version } = record;
     const failed = isAdmitted && version !== undefined ? { model, version } : this.#written;
     const code = exchange.metadata[ERROR_CODES] === "true" ? own : undefined;
-    return encodeStreamError({ message: cutText(message), id, failed, code });
+    return frameBytes(encodeStreamError({ message: cutText(message), id, failed, code }));
   }
 
-  #encode(answer: KserveAnswer, isFinal: boolean): Buffer | Promise<Buffer> {
+  /** Large values are borrowed if the code that gave them does not use them any more. */
+  #frame(answer: KserveAnswer, isFinal: boolean): FramedMessage | Promise<FramedMessage> {
     const form = this.#form as GrpcForm;
-    if (!isLargeResponse(answer, form.encoding) && !isLargeCopy(answer))
-      return encodeStreamResponse(answer, form, isFinal);
-    const encoded = encodeInThread(encodeStreamResponseJob, [answer, form, isFinal], this.#options as CallOptions);
-    return encoded.then(({ buffer, byteOffset, byteLength }) => Buffer.from(buffer, byteOffset, byteLength));
+    const call = this.#options as CallOptions;
+    return isLargeResponse(answer, form.encoding)
+      ? encodeInThread(frameStreamResponseJob, [answer, form, { isFinal, borrows: true }], call)
+      : frameStreamResponse(answer, form, { isFinal, borrows: call.memory?.isWireOnly === true });
   }
 }
 
@@ -195,10 +191,10 @@ class InferStream {
     try {
       const answer = await this.#answer(message, request);
       if (!request.isParted) await turn.before;
-      const written = answer && this.#exchange.write(frameBytes(answer));
+      const written = answer && this.#exchange.write(answer);
       if (!request.isParted) turn.writes();
       await written;
-      record.wrote(answer?.length ?? 0);
+      record.wrote(answer === undefined ? 0 : framedBytes(answer));
     } catch (reason) {
       this.#failed.reject(reason);
     } finally {
@@ -235,7 +231,7 @@ class InferStream {
    * The last message to answer with, if there is one; throws the error that ends the stream for a client that asked for
    * gRPC statuses.
    */
-  async #answer(message: Uint8Array, streamed: StreamedRequest): Promise<Uint8Array | undefined> {
+  async #answer(message: Uint8Array, streamed: StreamedRequest): Promise<FramedMessage | undefined> {
     const { metadata, peer, limits, path } = this.#exchange;
     const { memory, record } = streamed.call;
     try {
@@ -249,8 +245,8 @@ class InferStream {
       streamed.decoded(request, call);
       const options = { call, maxBytes, sharedMemory, settings, parts: streamed };
       const inferred = await inferKserve(this.#service, request, options);
-      const answer = await streamed.encodeLast(inferred);
-      memory.setTo(answer?.length ?? 0);
+      const answer = await streamed.frameLast(inferred);
+      memory.setTo(answer === undefined ? 0 : framedBytes(answer));
       return answer;
     } catch (reason) {
       const error = ServingError.from(reason);
@@ -260,7 +256,7 @@ class InferStream {
       const isRefusal = !record.isAdmitted && ["invalid_argument", "not_found"].includes(error.code);
       if (metadata[REAL_STATUS] === "true" && !isRefusal) throw error;
       if (this.#exchange.signal.aborted) return undefined;
-      return streamed.encodeError(error, streamed.id ?? readRequestId(message));
+      return streamed.frameError(error, streamed.id ?? readRequestId(message));
     }
   }
 }

@@ -1,6 +1,6 @@
 import { isUtf8 } from "node:buffer";
 import { defineJob } from "../../platform/codec-host/job.ts";
-import { isLargeBytes, isLargeText, LARGE_COPY_BYTES, MANY_ELEMENTS } from "../../platform/codec-host/large-message.ts";
+import { isLargeText } from "../../platform/codec-host/large-message.ts";
 import { JsonWriter } from "../../tensor/codecs/json/json-writer.ts";
 import { type TensorStyle, writeTensor } from "../../tensor/codecs/json/tensor-json.ts";
 import { reshape } from "../../tensor/packed-tensor.ts";
@@ -8,7 +8,7 @@ import { elementCount, type Tensor } from "../../tensor/tensor.ts";
 import { type AnsweredOutput, type KserveAnswer, sentTensors } from "./kserve-answer.ts";
 import type { RequestedOutput } from "./kserve-request.ts";
 import { type Parameters, readBoolean } from "./parameters.ts";
-import { copiedBytes, rawSize, toRaw, toRawPieces } from "./raw-tensor.ts";
+import { isLargeRaw, rawSize, toRaw, toRawPieces } from "./raw-tensor.ts";
 
 /** Form in which a client wants its answer. */
 export interface AnswerForm {
@@ -93,12 +93,7 @@ export function isAllJson({ outputs }: KserveAnswer, form: AnswerForm): boolean 
 
 /** Checks if writing an answer is work for a codec thread: to send values as bytes from where they lie is not. */
 export function isLargeJson(answer: KserveAnswer, form: AnswerForm): boolean {
-  return sentTensors(answer).some(isLargeWork) || isLargeText(textTensors(answer, form));
-}
-
-function isLargeWork(tensor: Tensor): boolean {
-  if (!isLargeBytes(tensor)) return false;
-  return elementCount(tensor.shape) > MANY_ELEMENTS || copiedBytes(tensor) > LARGE_COPY_BYTES;
+  return sentTensors(answer).some(isLargeRaw) || isLargeText(textTensors(answer, form));
 }
 
 /** The outputs that are written as text. */

@@ -1,4 +1,5 @@
 import { invalidArgument, ServingError } from "../../errors.ts";
+import { isLargeBytes, LARGE_COPY_BYTES, MANY_ELEMENTS } from "../../platform/codec-host/large-message.ts";
 import { type DecodeBudget, ELEMENT_BYTES } from "../../platform/limits/memory/decode-budget.ts";
 import { ByteRanges } from "../../tensor/byte-ranges.ts";
 import { type NumericDType, numericLayout } from "../../tensor/dtype.ts";
@@ -174,8 +175,14 @@ export function toRawPieces(tensor: Tensor): readonly Uint8Array[] {
   return start < position ? [...pieces, copied.subarray(start)] : pieces;
 }
 
+/** Checks if {@link toRawPieces} is work for a codec thread: many elements, or small ones that are much together. */
+export function isLargeRaw(tensor: Tensor): boolean {
+  if (!isLargeBytes(tensor)) return false;
+  return elementCount(tensor.shape) > MANY_ELEMENTS || copiedBytes(tensor) > LARGE_COPY_BYTES;
+}
+
 /** Number of the bytes that {@link toRawPieces} copies. */
-export function copiedBytes(tensor: Tensor): number {
+function copiedBytes(tensor: Tensor): number {
   if (tensor.dtype !== "bytes") return 0;
   let bytes = 0;
   for (const element of elementsOfTensor(tensor)) bytes += LENGTH_BYTES + (isBorrowed(element) ? 0 : element.length);

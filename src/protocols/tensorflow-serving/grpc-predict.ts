@@ -29,7 +29,7 @@ export function predictMethod(service: InferenceService, options: GrpcProtocolOp
     const request = await readRequest(message, predicting);
     const answer = await infer(request, predicting);
     const { metadata } = answer;
-    return { message: await frame(answer, request, { ...predicting, borrows: call.memory.isWireOnly }), metadata };
+    return { message: await frame(answer, request, predicting), metadata };
   };
 }
 
@@ -75,7 +75,7 @@ async function answerStreamed(message: Uint8Array, exchange: StreamExchange, pre
   record.received(message.length);
   const request = await readRequest(message, predicting);
   const write = async (part: InferResponse) => {
-    const framed = await frame(part, request, { ...predicting, borrows: false });
+    const framed = await frame(part, request, predicting);
     const bytes = framedBytes(framed);
     memory.grow(bytes);
     await exchange.write(framed).finally(() => memory.shrink(bytes));
@@ -111,15 +111,16 @@ async function infer(
   }
 }
 
+/** Large values are borrowed if the code that gave them does not use them any more. */
 function frame(
   answer: InferResponse,
   { spec: { versionEncoding } }: PredictRequest,
-  { options, call, borrows }: Predicting & { readonly borrows: boolean },
+  { options, call }: Predicting,
 ): FramedMessage | Promise<FramedMessage> {
   const encoding = options.settings.tensorContent ? "content" : "typed";
   const { model, version, signature } = answer;
   const response = { spec: { model, version, signature, versionEncoding }, outputs: answeredTensors(answer) };
   return isLargeResponse(response, encoding)
     ? encodeInThread(framePredictResponseJob, [response, encoding, true], call)
-    : framePredictResponse(response, encoding, borrows);
+    : framePredictResponse(response, encoding, call.memory.isWireOnly);
 }

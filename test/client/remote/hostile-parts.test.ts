@@ -2,9 +2,10 @@ import type { ServerHttp2Stream } from "node:http2";
 import { gzipSync } from "node:zlib";
 import { expect, onTestFinished, test } from "vitest";
 import { RemotePool } from "../../../src/client/remote/remote-pool.ts";
+import { PREFIX_BYTES } from "../../../src/grpc/framed-message.ts";
 import { createDeferred } from "../../../src/platform/async/promises.ts";
 import { MemoryBudget } from "../../../src/platform/limits/memory/memory-budget.ts";
-import { encodeStreamResponse } from "../../../src/protocols/kserve/grpc-response.ts";
+import { frameStreamResponse } from "../../../src/protocols/kserve/grpc-response.ts";
 import type { PartSink } from "../../../src/serving/inference-service.ts";
 import { toTensors } from "../../../src/tensor/plain-value.ts";
 import { createTensor } from "../../../src/tensor/tensor.ts";
@@ -29,7 +30,8 @@ function message(numbers: number, isFinal = false): Buffer {
   const tensor = createTensor("float32", [numbers], new Float32Array(numbers));
   const outputs = [{ name: "y", datatype: "FP32", shape: [numbers], tensor }];
   const answer = { model: "m", version: 1n, id: "1", outputs, metadata: {} };
-  return encodeStreamResponse(answer, { encoding: "raw", tellsEnd: true }, isFinal);
+  const framed = frameStreamResponse(answer, { encoding: "raw", tellsEnd: true }, { isFinal, borrows: false });
+  return Buffer.concat(framed).subarray(PREFIX_BYTES);
 }
 
 const part = (numbers: number, isFinal?: boolean) => frame(message(numbers, isFinal));

@@ -89,6 +89,11 @@ export function bytesField(field: number, bytes: Uint8Array): WirePart {
   return new DelimitedField(field, bytes, BYTES);
 }
 
+/** Bytes that lie in several places. */
+export function piecesField(field: number, pieces: readonly Uint8Array[]): WirePart {
+  return new DelimitedField(field, pieces, PIECES);
+}
+
 /** A length-delimited field whose content of `size` bytes `write` writes. */
 export function delimited(field: number, size: number, write: WirePart["write"]): WirePart {
   return new DelimitedField(field, { size, write }, WRITTEN);
@@ -166,6 +171,12 @@ const BYTES: ContentKind<Uint8Array> = {
     target.set(bytes, position);
     return position + bytes.length;
   },
+};
+const PIECES: ContentKind<readonly Uint8Array[]> = {
+  size: (pieces) => pieces.reduce((sum, { length }) => sum + length, 0),
+  borrowedBytes: (pieces) => pieces.reduce((sum, bytes) => sum + BYTES.borrowedBytes(bytes), 0),
+  write: (pieces, target, position, borrowed) =>
+    pieces.reduce((end, bytes) => BYTES.write(bytes, target, end, borrowed), position),
 };
 const WRITTEN: ContentKind<WirePart> = {
   size: ({ size }) => size,

@@ -5,6 +5,7 @@ import {
   encodeMessage,
   integerField,
   messageField,
+  piecesField,
   textElement,
   textField,
 } from "../../../../src/tensor/codecs/protobuf/wire-writer.ts";
@@ -48,4 +49,9 @@ it("refuses a message that is longer than protobuf's readers take, before any of
   expect(() => encodeMessage([messageField(1, [{ size: longest, write }])])).toThrow(
     expect.objectContaining({ code: "resource_exhausted", message: expect.stringContaining(`${longest} at most`) }),
   );
+});
+
+it("writes bytes that lie in several places as one field", () => {
+  const pieces = [Uint8Array.of(1, 2), new Uint8Array(0), Uint8Array.of(3)];
+  expect(encodeMessage([piecesField(1, pieces)]).toString("hex")).toBe("0a03010203");
 });
