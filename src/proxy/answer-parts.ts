@@ -117,7 +117,7 @@ async function* framed(parts: PartQueue, form: PartForm, exchange: HttpExchange)
         if (mayPing) yield ping as Buffer;
       } else {
         const { body, stream } = part;
-        const bytes = heldBytes(part);
+        const bytes = exchange.beyondPart(heldBytes(part));
         exchange.hold(bytes - counted);
         counted = bytes;
         mayPing = !form.isRaw || endsEvent(body);

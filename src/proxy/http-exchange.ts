@@ -142,6 +142,11 @@ export class HttpExchange {
     this.#response.once("close", () => this.#inParts?.delete(end));
   }
 
+  /** As {@link MemoryShare.beyondPart}. */
+  beyondPart(bytes: number): number {
+    return this.#memory.beyondPart(bytes);
+  }
+
   /** Counts so many bytes more than before, or less; throws `unavailable` if there is no room. */
   hold(bytes: number): void {
     if (bytes > 0) this.#memory.grow(bytes);

@@ -214,6 +214,7 @@ function fakeExchange(): HttpExchange & { held: number } {
   const exchange = {
     held: 0,
     answersInParts: () => {},
+    beyondPart: (bytes: number) => bytes,
     hold: (bytes: number) => {
       exchange.held += bytes;
     },

@@ -61,7 +61,10 @@ export class HookStreams {
       client,
       read: (received) => toAnswer(served, request, readHookAnswer(kind, received, undefined)),
       bytesOf: ({ outputs }) => payloadBytes(outputs),
-      write: (part) => sink.write(part),
+      write: (part) => {
+        if (memory !== undefined) memory.partBytes = payloadBytes(part.outputs);
+        return sink.write(part);
+      },
       onFirst: () => {
         this.#begun++;
         this.#onBegun();

@@ -89,7 +89,7 @@ class StreamedRequest implements KserveParts {
     const { exchange, memory, record } = this.call;
     const message = await this.#frame(part, false);
     if (this.#isOver) throw new ServingError("cancelled", "The answer is over; no part follows.");
-    const bytes = framedBytes(message);
+    const bytes = memory.beyondPart(framedBytes(message));
     memory.grow(bytes);
     try {
       await exchange.write(message);

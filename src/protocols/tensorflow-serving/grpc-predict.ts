@@ -76,7 +76,7 @@ async function answerStreamed(message: Uint8Array, exchange: StreamExchange, pre
   const request = await readRequest(message, predicting);
   const write = async (part: InferResponse) => {
     const framed = await frame(part, request, predicting);
-    const bytes = framedBytes(framed);
+    const bytes = memory.beyondPart(framedBytes(framed));
     memory.grow(bytes);
     await exchange.write(framed).finally(() => memory.shrink(bytes));
     signal.throwIfAborted();

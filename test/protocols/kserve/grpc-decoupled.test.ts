@@ -12,6 +12,7 @@ import { connectKserve, streamKserve } from "../../helpers/kserve-grpc.ts";
 import { missingListeners } from "../../helpers/missing-listeners.ts";
 import { startServer } from "../../helpers/start-server.ts";
 import { tempFolder } from "../../helpers/temp-folder.ts";
+import { postForParts } from "../../proxy/read-parts.ts";
 import { KserveClient, kserveOracle } from "./kserve-oracle.ts";
 
 type Stream = ClientDuplexStream<Plain, Plain>;
@@ -401,6 +402,27 @@ describe("a client of a model that answers in parts", () => {
     idle.close(constants.NGHTTP2_CANCEL);
     await expect.poll(() => server.inFlight()).toEqual([]);
   });
+
+  it.each(["grpc", "http"])(
+    "that does not read over %s holds its part once, and others have the rest",
+    async (wire) => {
+      const code = "export const process = async function* () { yield { y: new Int32Array(6_000_000) }; };";
+      const hooks = `${tempFolder({ "hooks.ts": code })}/hooks.ts`;
+      const models = { large: { stages: [{ driver: "null" }], hooks }, plain: { driver: "null" } };
+      const { grpcAddress, httpUrl } = await startServer({ models, maxQueueBytes: 32 * 2 ** 20 });
+      if (wire === "grpc") {
+        const session = connectHttp2(`http://${grpcAddress}`);
+        onTestFinished(() => session.destroy());
+        const idle = session.request({ ...STREAM_HEADERS, "content-type": "application/grpc", te: "trailers" });
+        idle.end(Buffer.concat(frameBytes(kserveOracle.encodeRequest({ ...request("a", 1), model_name: "large" }))));
+        await once(idle, "response");
+      } else await postForParts(`${httpUrl}/v2/models/large/generate_stream`, { x: 1 });
+      const others = Array.from({ length: 3 }, () =>
+        connectKserve(grpcAddress)("ModelInfer", { ...request("b", 1), model_name: "plain" }),
+      );
+      expect((await Promise.all(others)).map(({ id }) => id)).toEqual(["b", "b", "b"]);
+    },
+  );
 
   it("is counted and logged once for each request", async () => {
     const { log, events } = createEventLog();

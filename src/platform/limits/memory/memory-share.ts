@@ -20,6 +20,8 @@ export class MemoryShare extends Holder {
    * code that ran the request. Otherwise hooks of this thread may have kept them.
    */
   isWireOnly = false;
+  /** Bytes of the part of an answer that is being written, as far as they are counted already. */
+  partBytes = 0;
   readonly #budget: SharedMemoryBudget;
   #client: ClientAccount;
   /** Bytes that another thread counts. */
@@ -105,6 +107,11 @@ export class MemoryShare extends Holder {
   setTo(bytes: number): void {
     if (bytes > this.#bytes) this.grow(bytes - this.#bytes);
     else this.shrink(this.#bytes - bytes);
+  }
+
+  /** Of the bytes that a part is sent as, those that are not counted as the part's own. */
+  beyondPart(bytes: number): number {
+    return Math.max(0, bytes - this.partBytes);
   }
 
   /** Releases `bytes`. */
