@@ -137,7 +137,7 @@ class StreamCall extends GrpcCall {
     };
     const stopWatch = this.watchPermission();
     const { path } = this;
-    this.#exchange = { ...info, path, messages: this.paced(messages), write, cut, isWorking: false };
+    this.#exchange = { path, messages: this.paced(messages), write, cut, isWorking: false, ...info };
     try {
       await this.#route.stream(this.#exchange);
       this.#finish();

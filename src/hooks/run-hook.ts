@@ -1,5 +1,5 @@
 import { publicText, reasonText, ServingError } from "../errors.ts";
-import { type CancelSignal, followSignal } from "../platform/async/cancel-source.ts";
+import type { CancelSignal } from "../platform/async/cancel-source.ts";
 import { settlesWithin } from "../platform/async/promises.ts";
 import type { Values } from "../tensor/plain-value.ts";
 import { isPlainObject } from "../tensor/record.ts";
@@ -112,7 +112,7 @@ function tooLate({ place, timeoutMs, number }: Wait): ServingError {
   );
 }
 
-function hookError(place: string, reason: unknown, signal: AbortSignal): ServingError {
+function hookError(place: string, reason: unknown, signal: CancelSignal): ServingError {
   if (reason instanceof ServingError) return withMessage(ServingError.from(reason), place);
   if (signal.aborted) return ServingError.from(signal.reason);
   return new ServingError("internal", `The hook ${place} failed: ${publicText(reason)}`, { cause: reason });
@@ -161,6 +161,8 @@ export interface PartsRun extends Omit<PlacedHook, "hook"> {
   readonly hook: PartsHook;
   readonly values: Values;
   readonly ctx: HookContext;
+  /** That of the context, which makes an AbortSignal of it only for a hook that asks. */
+  readonly signal: CancelSignal;
   /** Time that each part may take, in milliseconds; 0 = no limit. */
   readonly timeoutMs: number;
   /** Takes each part, in order: the generator is asked for the next one once it resolves. */
@@ -177,7 +179,7 @@ export type Measure = <Result>(step: () => Promise<Result>) => Promise<Result>;
 type Parts = Iterator<unknown, unknown> | AsyncIterator<unknown, unknown>;
 
 /** Anything that gives parts, at its place in the hook file. */
-interface PartsSource<Part> extends Pick<PartsRun, "place" | "ctx" | "timeoutMs" | "onLeft" | "measure"> {
+interface PartsSource<Part> extends Pick<PartsRun, "place" | "ctx" | "signal" | "timeoutMs" | "onLeft" | "measure"> {
   readonly open: () => Parts;
   /** Turns a given value into a part; throws for anything but a part. */
   readonly toPart: (value: unknown, number: number) => Part;
@@ -188,7 +190,7 @@ interface PartsSource<Part> extends Pick<PartsRun, "place" | "ctx" | "timeoutMs"
 export function runParts(run: PartsRun): Promise<void> {
   const { hook, values, args, ctx, place } = run;
   const toPart = (value: unknown, number: number) => checkPart(value, number, place);
-  return eachPart({ ...run, toPart, open: () => hook(values as Tensors, ctx, args) });
+  return eachPart({ toPart, open: () => hook(values as Tensors, ctx, args), ...run });
 }
 
 /**
@@ -196,10 +198,7 @@ export function runParts(run: PartsRun): Promise<void> {
  * Throws as {@link runHook} does. When it is left early, its `return()` is called, which is not waited for.
  */
 export async function eachPart<Part>(run: PartsSource<Part>): Promise<void> {
-  const { ctx, take, onLeft, measure } = run;
-  const { signal } = ctx;
-  // An event listener for each part would take longer than all else of its wait.
-  const { source, leave: unfollow } = followSignal(signal);
+  const { ctx, signal, take, onLeft, measure } = run;
   let parts: Parts | undefined;
   try {
     signal.throwIfAborted();
@@ -207,7 +206,7 @@ export async function eachPart<Part>(run: PartsSource<Part>): Promise<void> {
     parts = opened;
     for (let number = 1; ; number++) {
       signal.throwIfAborted();
-      const value = await measure(() => nextPart(opened, { number, signal: source }, run));
+      const value = await measure(() => nextPart(opened, number, run));
       if (value === END) {
         parts = undefined;
         return;
@@ -218,36 +217,26 @@ export async function eachPart<Part>(run: PartsSource<Part>): Promise<void> {
   } catch (reason) {
     if (parts !== undefined) onLeft(leave(parts, run));
     throw reason;
-  } finally {
-    unfollow();
   }
 }
 
 /** A generator's parameters may throw. */
-function begin<Part>({ open, ctx, place }: PartsSource<Part>): Parts {
+function begin<Part>({ open, signal, place }: PartsSource<Part>): Parts {
   try {
     return open();
   } catch (reason) {
-    throw hookError(place, reason, ctx.signal);
+    throw hookError(place, reason, signal);
   }
 }
 
 const END = Symbol("the end of a generator");
 
-/** A part that is due. */
-interface DuePart {
-  readonly number: number;
-  /** As the context's. */
-  readonly signal: CancelSignal;
-}
-
 /** The next part; throws the generator's error, and those for any other value. */
 async function nextPart<Part>(
   parts: Parts,
-  { number, signal }: DuePart,
-  run: PartsSource<Part>,
+  number: number,
+  { place, signal, timeoutMs, toPart }: PartsSource<Part>,
 ): Promise<Part | typeof END> {
-  const { place, ctx, timeoutMs, toPart } = run;
   const wait = { place, signal, timeoutMs, number };
   let next: IteratorResult<unknown, unknown>;
   let value: unknown;
@@ -256,7 +245,7 @@ async function nextPart<Part>(
     next = isThenable(asked) ? ((await settle(asked, wait)) as typeof next) : asked;
     value = isThenable(next.value) ? await settle(next.value, wait) : next.value;
   } catch (reason) {
-    throw hookError(place, reason, ctx.signal);
+    throw hookError(place, reason, signal);
   }
   if (next.done !== true) return toPart(value, number);
   if (value === undefined) return END;

@@ -83,7 +83,8 @@ export class BoundStage implements StageHandle {
   }
 
   get args(): HookArgs {
-    this.#args ??= { ...this.#model.hookArgs, driver: this };
+    // A spread that is followed by more gives each object a hidden class to itself: docs/decisions/engine-figures.md.
+    this.#args ??= Object.assign({}, this.#model.hookArgs, { driver: this });
     return this.#args;
   }
 

@@ -172,7 +172,7 @@ export class PartedAnswers {
   #each(inputs: Values, parted: PartedRequest, take: TakeStep): Promise<void> {
     const { stages, hooks } = this.#parts;
     const { ctx } = parted;
-    const run = { ...parted, take: inTurns(take, parted.request.call.limits), onLeft: this.track };
+    const run = { take: inTurns(take, parted.request.call.limits), onLeft: this.track, ...parted };
     return ctx !== undefined && isGenerator(hooks?.process)
       ? stages.runProcessParts(hooks.process as PartsHook, inputs, { ...run, ctx })
       : stages.runParts(inputs, run);

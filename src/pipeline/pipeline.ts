@@ -83,7 +83,7 @@ export class Pipeline {
     const { inputs: payload, raw } = request;
     if (raw !== undefined) {
       const open = (own: InferRequest) => this.#open(own);
-      return runRaw(raw, request, { ...this.#parts, parted: this.#parted, open });
+      return runRaw(raw, request, { parted: this.#parted, open, ...this.#parts });
     }
     if (this.#parted !== undefined && isInParts) return this.#runParts(request, this.#parted);
     const stages = this.#stages;
@@ -184,7 +184,7 @@ export class Pipeline {
     const scope = { call, requestId, streams };
     const ctx = createContext({
       drivers: models.map(
-        (model, index) => new BoundStage(model, { ...scope, stage: index + 1 }, this.#stages.placeOf(index)),
+        (model, index) => new BoundStage(model, { stage: index + 1, ...scope }, this.#stages.placeOf(index)),
       ),
       globalCtx,
       request: {

@@ -67,7 +67,7 @@ export async function runRaw(
       const made = await measure(ask);
       if (!("open" in made)) return toRawAnswer(own, ctx, { served, ...made });
       begin();
-      const run = { ctx, timeoutMs, onLeft: parted.track, measure };
+      const run = { ctx, signal: call.signal, timeoutMs, onLeft: parted.track, measure };
       const beginBody = () => {
         unbegun = undefined;
         return made.open();
@@ -112,7 +112,7 @@ class RawBody {
   }
 
   /** Resolves with the end, or with a whole answer for a body without parts. */
-  async send(run: Pick<PartsRun, "ctx" | "timeoutMs" | "onLeft" | "measure">): Promise<InferResponse> {
+  async send(run: Pick<PartsRun, "ctx" | "signal" | "timeoutMs" | "onLeft" | "measure">): Promise<InferResponse> {
     const { place, open, served, contentType } = this.#made;
     const { parts, call } = this.#request;
     if (parts === undefined) throw notOneAnswer(served.model, 2);
@@ -130,7 +130,7 @@ class RawBody {
       await unlessAborted(this.#write(parts, part), call.signal);
     }, call.limits);
     try {
-      await eachPart({ ...run, place, open, take, toPart: (value, number) => this.#sealer.seal(value, number) });
+      await eachPart({ place, open, take, toPart: (value, number) => this.#sealer.seal(value, number), ...run });
     } finally {
       clearTimeout(timer);
     }

@@ -136,7 +136,7 @@ export class Stages {
   runProcessParts(hook: PartsHook, inputs: Values, parted: PartedRequest & HookedRequest): Promise<void> {
     const { args } = parted.ctx.drivers[0]!;
     const step = { values: inputs, giver: undefined };
-    return this.#eachPart({ hook, place: "process", args }, step, { ...parted, kind: "process", stage: 0 });
+    return this.#eachPart({ hook, place: "process", args }, step, { kind: "process", stage: 0, ...parted });
   }
 
   /**
@@ -166,7 +166,7 @@ export class Stages {
       return this.#runFrom(index + 1, step, parted);
     }
     const placed = { hook, place: this.#slotPlace("postprocess", index), args: ctx.drivers[index]!.args };
-    const run = { ...parted, ctx, kind: "postprocess", stage: index + 1 } as const;
+    const run = { kind: "postprocess", stage: index + 1, ...parted, ctx } as const;
     return this.#eachPart(placed, after, { ...run, take: (part) => this.#runFrom(index + 1, part, parted) });
   }
 
@@ -192,11 +192,12 @@ export class Stages {
 
   #eachPart(placed: PlacedParts, { values }: Step, { take, onLeft, ...run }: PartedRequest & HookRun): Promise<void> {
     const { hookTimeoutMs: timeoutMs = 0, clock } = this.#parts;
-    const { request, ctx, kind, stage } = run;
+    const { ctx, kind, stage } = run;
+    const { call } = run.request;
     const giver = `The hook ${placed.place}`;
     const each = (part: Values) => take({ values: part, giver });
-    return timeParts({ kind, stage, call: request.call, clock }, (measure) =>
-      runParts({ ...placed, values, ctx, timeoutMs, onLeft, take: each, measure }),
+    return timeParts({ kind, stage, call, clock }, (measure) =>
+      runParts({ values, ctx, signal: call.signal, timeoutMs, onLeft, take: each, measure, ...placed }),
     );
   }
 

@@ -68,8 +68,8 @@ export class LocalLease implements Lease {
     const requests = call.limits?.warmUp === undefined ? this.#servable.requests : undefined;
     const { record, signal, memory } = call;
     const { hooksShareTensors } = this.#servable;
-    const options = { requests, record, signal, memory, hooksShareTensors };
-    const watch = new PartWatch(sink, { ...options, ...this.#limits.partTimes });
+    const { partTimes } = this.#limits;
+    const watch = new PartWatch(sink, { requests, record, signal, memory, hooksShareTensors, ...partTimes });
     try {
       const own = watch.signal === call.signal ? call : { ...call, signal: watch.signal };
       const answer = await this.#infer({ ...request, call: own, parts: watch });

@@ -21,9 +21,9 @@ interface Running {
 export async function runAnyRequest(
   pipeline: Pipeline,
   request: WireRecord,
-  { responder, ...running }: Running & { readonly responder: Responder },
+  { responder, signal, onError }: Omit<Running, "parts"> & { readonly responder: Responder },
 ): Promise<Reply> {
-  if (request.kind !== RUN_PARTS) return runRequest(pipeline, request, running);
+  if (request.kind !== RUN_PARTS) return runRequest(pipeline, request, { signal, onError });
   const { write, close } = responder.openParts(request.id);
   const parts: PartSink = {
     write: async (part) => {
@@ -32,7 +32,7 @@ export async function runAnyRequest(
     },
   };
   try {
-    return await runRequest(pipeline, request, { ...running, parts });
+    return await runRequest(pipeline, request, { signal, onError, parts });
   } finally {
     close();
   }

@@ -205,7 +205,7 @@ const NOT_ONE =
 export async function answerGenerate(generate: KserveCall): Promise<HttpAnswer> {
   const received = await receiveGenerate(generate);
   const { lease, request } = received;
-  const answer = await inferLeased(lease, request, { ...toOptions(received, generate), refusal: NOT_ONE });
+  const answer = await inferLeased(lease, request, { refusal: NOT_ONE, ...toOptions(received, generate) });
   return toTextAnswer(answer, request, generate.exchange);
 }
 
@@ -217,7 +217,7 @@ export async function answerGenerateStream(generate: KserveCall): Promise<HttpAn
 /** Answers MLServer's `POST …/infer_stream`: a request of infer, an event for each part of its answer. */
 export function answerInferStream(infer: KserveCall): Promise<HttpAnswer> {
   return answerInfer(infer, ({ request, ...received }) =>
-    stream({ ...received, request: { ...request, isInfer: true } }, infer),
+    stream({ ...received, request: { isInfer: true, ...request } }, infer),
   );
 }
 
@@ -252,7 +252,7 @@ function stream(received: ReceivedGenerate, call: KserveCall): Promise<HttpAnswe
   const { lease, request } = received;
   const form = partForm(exchange.request);
   return answerInParts<KserveAnswer>({ form: request.isInfer ? form : { ...form, hasNoCodes: true } }, exchange, {
-    run: (write) => inferLeased(lease, request, { ...toOptions(received, call), parts: { write } }),
+    run: (write) => inferLeased(lease, request, { parts: { write }, ...toOptions(received, call) }),
     toPart: (part) => toTextAnswer(part, request, exchange),
     // As Triton does: what refuses the request is an error as any other, and what the model says an event.
     tellsError: () => exchange.record.isAdmitted && !request.isInfer,
