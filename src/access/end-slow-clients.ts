@@ -1,5 +1,5 @@
+import type { EndedRequest } from "../platform/limits/ended-requests.ts";
 import type { MemoryBudget } from "../platform/limits/memory/memory-budget.ts";
-import type { EndedRequest } from "../platform/limits/overload-manager.ts";
 import { onceInAWhile } from "./once-in-a-while.ts";
 
 interface WarningLog {
@@ -8,7 +8,7 @@ interface WarningLog {
 
 /**
  * Ends requests of clients below a rate, in bytes per second, and of those that hold what others need; the log says so
- * once a minute for each of the two reasons.
+ * once a minute for each of the reasons.
  */
 export function endSlowClients(memory: MemoryBudget, minClientRate: number, log: WarningLog): void {
   const warn = ({ message, client, direction, bytes }: EndedRequest) =>
@@ -17,6 +17,6 @@ export function endSlowClients(memory: MemoryBudget, minClientRate: number, log:
       direction,
       held_bytes: bytes,
     });
-  const warnOf = { slow: onceInAWhile(warn), memory: onceInAWhile(warn) };
+  const warnOf = { slow: onceInAWhile(warn), memory: onceInAWhile(warn), place: onceInAWhile(warn) };
   memory.overload.configure({ minClientRate, onEnded: (request) => warnOf[request.reason](request) });
 }

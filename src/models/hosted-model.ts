@@ -98,7 +98,7 @@ export function hostModel(model: Model | PartsModel, facts: HostFacts): ModelHan
  */
 function pushParts(queue: RunQueue, inputs: Tensors, call: ModelCall): Promise<Tensors> {
   return new Promise((resolve, onFailed) => {
-    queue.push(inputs, { ...call, onFailed, taking: { ms: 0 } }).then(resolve, onFailed);
+    queue.push(inputs, { ...call, onFailed, taking: { ms: 0, since: undefined } }).then(resolve, onFailed);
   });
 }
 

@@ -33,6 +33,16 @@ export interface ModelParts {
    * Rejects if no more are taken: the model's run is ended then.
    */
   write(part: Tensors): Promise<void>;
+  /** Told now and then, while others wait for the place that the run holds; absent = nobody wants to know. */
+  crowded?(): void;
+}
+
+/** Time that a run in parts waits for who takes them. */
+export interface TakingTime {
+  /** Milliseconds until now, without the present wait. */
+  ms: number;
+  /** Start of the present wait, on the clock of performance.now(); undefined = the model works. */
+  since: number | undefined;
 }
 
 /** One call of a model by a pipeline. */
@@ -52,8 +62,8 @@ export interface ModelCall {
   readonly transfer?: boolean | undefined;
   /** Takes the parts of the answer of a model that is {@link ModelFacts.decoupled}; absent = one answer is wanted. */
   readonly parts?: ModelParts | undefined;
-  /** Grows by the time that the taker of parts takes, in milliseconds; absent = it is not measured. */
-  readonly taking?: { ms: number } | undefined;
+  /** Time that the taker of parts takes; absent = it is not measured. */
+  readonly taking?: TakingTime | undefined;
   /** Told the error of a run in parts before its generator has ended; absent = none is wanted until then. */
   readonly onFailed?: ((error: unknown) => void) | undefined;
   /** Counts parts that are not taken yet; absent = they are not counted. */

@@ -185,11 +185,15 @@ class PartsRun {
     const { parts, signal, taking } = this.#call;
     const { turns } = this.#runnable;
     const since = performance.now();
+    if (taking !== undefined) taking.since = since;
     turns?.end();
     try {
       await unlessAborted(parts.write(part), signal);
     } finally {
-      if (taking !== undefined) taking.ms += performance.now() - since;
+      if (taking !== undefined) {
+        taking.ms += performance.now() - since;
+        taking.since = undefined;
+      }
       await turns?.begin();
     }
   }

@@ -11,6 +11,7 @@ import { toTensors, type Values } from "../tensor/plain-value.ts";
 import type { Signature, TensorSpec } from "../tensor/signature/signature.ts";
 import type { Tensors } from "../tensor/tensor.ts";
 import type { CallOptions } from "./call-options.ts";
+import type { PartSink } from "./infer-request.ts";
 
 /** The members of a call that only one in parts has. */
 type PartsOfCall = Pick<ModelCall, "parts"> & Partial<Pick<ModelCall, "signal">>;
@@ -24,6 +25,8 @@ export interface CallScope {
   readonly stage?: number;
   /** Knows the streams that are open; absent = they may stay open. */
   readonly streams?: OpenStreams;
+  /** Takes the parts of the request's answer; absent = it is answered once. */
+  readonly parts?: Pick<PartSink, "crowded"> | undefined;
 }
 
 /** The streams of models that the hooks of a request have opened: some may not have read them to their ends. */
@@ -97,14 +100,15 @@ export class BoundStage implements StageHandle {
       yield await this.predict(inputs, options);
       return;
     }
-    const { call, streams } = this.#scope;
+    const { call, streams, parts: sink } = this.#scope;
+    const crowded = () => sink?.crowded?.();
     const { source: signal, leave: unfollow } = followSignal(call.signal);
     const leave = () => signal.abort(new ServingError("cancelled", `A hook has left the parts of ${this.#place}.`));
     streams?.add(leave);
     try {
       yield* handParts<Tensors>(async (write, leaving) => {
         leaving.addEventListener("abort", leave);
-        await unlessAborted(this.#predict(inputs, options, { parts: { write }, signal }), signal);
+        await unlessAborted(this.#predict(inputs, options, { parts: { write, crowded }, signal }), signal);
       });
     } finally {
       unfollow();

@@ -14,6 +14,7 @@ import { loggedId } from "../observability/request-id.ts";
 import type { Timeline } from "../observability/timeline.ts";
 import { toAbortSignal } from "../platform/async/cancel-source.ts";
 import type { CallOptions } from "./call-options.ts";
+import type { PartSink } from "./infer-request.ts";
 
 /** Parts of a {@link HookContext}. */
 export interface ContextParts {
@@ -21,6 +22,8 @@ export interface ContextParts {
   readonly globalCtx: unknown;
   readonly request: RequestInfo;
   readonly call: ClientCall;
+  /** Takes the parts of the request's answer; absent = it is answered once. */
+  readonly parts?: Pick<PartSink, "crowded"> | undefined;
   readonly log: Logger;
   readonly models: OtherModels;
   /** A client of another server, bound to this request's signal and deadline. */
@@ -30,6 +33,11 @@ export interface ContextParts {
 /** The client's call of a request, by its context; undefined for a copy of the context. */
 export function clientCallOf(ctx: HookContext): ClientCall | undefined {
   return ctx instanceof OwnContext ? ctx.clientCall() : undefined;
+}
+
+/** Tells who takes the parts of a request's answer that others wait for a place that it holds. */
+export function tellCrowded(ctx: HookContext): void {
+  if (ctx instanceof OwnContext) ctx.tellCrowded();
 }
 
 /** Parts of a call that hooks see; those in Python see its deadline and the client's address too. */
@@ -52,8 +60,9 @@ class OwnContext implements RequestContext {
   readonly models: OtherModels;
   readonly remote: (address: string) => RemoteHandle;
   readonly #call: ClientCall;
+  readonly #parts: ContextParts["parts"];
 
-  constructor({ drivers, globalCtx, request, call, log, models, remote }: ContextParts) {
+  constructor({ drivers, globalCtx, request, call, parts, log, models, remote }: ContextParts) {
     this.drivers = drivers;
     this.global_ctx = globalCtx;
     this.metadata = call.metadata;
@@ -62,10 +71,15 @@ class OwnContext implements RequestContext {
     this.models = models;
     this.remote = remote;
     this.#call = call;
+    this.#parts = parts;
   }
 
   clientCall(): ClientCall {
     return this.#call;
+  }
+
+  tellCrowded(): void {
+    this.#parts?.crowded?.();
   }
 
   /** Created at the first use: it takes as long as everything else that a small request needs for its hooks. */

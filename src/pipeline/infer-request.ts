@@ -65,6 +65,11 @@ export interface PartSink {
    * copied. Rejects if no more can be sent, for example since the client is gone; nothing is written then.
    */
   write(part: InferResponse): Promise<void>;
+  /**
+   * Told now and then, while others wait for a place that the answer holds, so that a reader that is slow may be ended;
+   * absent = nobody wants to know.
+   */
+  crowded?(): void;
 }
 
 /**

@@ -178,10 +178,10 @@ export class Pipeline {
 
   #open(request: InferRequest): { readonly ctx: HookContext; readonly streams: OpenStreams } {
     const { models, globalCtx, remote, findOther, log, served } = this.#parts;
-    const { call, signature } = request;
+    const { call, signature, parts } = request;
     const requestId = this.#stages.tracedId(request);
     const streams = new OpenStreams();
-    const scope = { call, requestId, streams };
+    const scope = { call, requestId, streams, parts };
     const ctx = createContext({
       drivers: models.map(
         (model, index) => new BoundStage(model, { stage: index + 1, ...scope }, this.#stages.placeOf(index)),
@@ -192,6 +192,7 @@ export class Pipeline {
         parameters: call.parameters ?? NO_PARAMETERS,
       },
       call,
+      parts,
       log: new RequestLogger(log, call.id, call.timeline),
       models: new BoundModels(findOther, scope),
       remote: (address) => remoteHandle(remote, address, { caller: call, streams }),

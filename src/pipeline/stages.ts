@@ -178,6 +178,7 @@ export class Stages {
     const step = { ...before, values };
     if (skip) return this.#runBehind(index, step, parted);
     let number = 0;
+    const crowded = () => request.parts?.crowded?.();
     return withOwnSignal(request.call.signal, async (signal) => {
       const write = async (part: Tensors) => {
         if (ctx !== undefined) ctx.part = ++number;
@@ -186,7 +187,7 @@ export class Stages {
           throw reason;
         });
       };
-      await this.#predict({ index, model, request, parts: { write }, signal }, step);
+      await this.#predict({ index, model, request, parts: { write, crowded }, signal }, step);
     });
   }
 

@@ -162,7 +162,7 @@ interface PartWatchOptions extends PartTimes {
   readonly record: RequestRecord | undefined;
   /** The request's own. */
   readonly signal: CancelSignal;
-  readonly memory: Pick<MemoryShare, "isWireOnly"> | undefined;
+  readonly memory: Pick<MemoryShare, "isWireOnly" | "endHeldPlace"> | undefined;
   readonly hooksShareTensors: boolean;
 }
 
@@ -225,6 +225,13 @@ class PartWatch implements PartSink {
     this.#limitNext();
   }
 
+  /** A part of another answer holds that one's place. */
+  crowded(): void {
+    const { memory } = this.#options;
+    if (this.#sink.crowded !== undefined) this.#sink.crowded();
+    else memory?.endHeldPlace();
+  }
+
   /** To be called once no more parts come. */
   end(by: StreamEnd): void {
     clearTimeout(this.#timer);
@@ -269,7 +276,7 @@ function toOwn(request: InferRequest, call: CallOptions, { names, isShared }: Di
 function toAskedParts(parts: PartSink, difference: Difference): PartSink {
   const { names, isShared } = difference;
   if (names === undefined && !isShared) return parts;
-  return { write: (part) => parts.write(toAsked(part, difference)) };
+  return { write: (part) => parts.write(toAsked(part, difference)), crowded: () => parts.crowded?.() };
 }
 
 function toAsked(answer: InferResponse, { names, isShared }: Difference): InferResponse {

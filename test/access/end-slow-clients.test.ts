@@ -1,7 +1,7 @@
 import { expect, onTestFinished, test, vi } from "vitest";
 import { endSlowClients } from "../../src/access/end-slow-clients.ts";
+import type { EndedRequest } from "../../src/platform/limits/ended-requests.ts";
 import { MemoryBudget } from "../../src/platform/limits/memory/memory-budget.ts";
-import type { EndedRequest } from "../../src/platform/limits/overload-manager.ts";
 
 test("the log tells once a while for each reason whose request was ended, but for the secret in a header", () => {
   const memory = new MemoryBudget(1000);

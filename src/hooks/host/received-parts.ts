@@ -65,6 +65,7 @@ export class HookStreams {
         if (memory !== undefined) memory.partBytes = payloadBytes(part.outputs);
         return sink.write(part);
       },
+      crowded: () => sink.crowded?.(),
       onFirst: () => {
         this.#begun++;
         this.#onBegun();

@@ -24,12 +24,13 @@ export async function runAnyRequest(
   { responder, signal, onError }: Omit<Running, "parts"> & { readonly responder: Responder },
 ): Promise<Reply> {
   if (request.kind !== RUN_PARTS) return runRequest(pipeline, request, { signal, onError });
-  const { write, close } = responder.openParts(request.id);
+  const { write, crowded, close } = responder.openParts(request.id);
   const parts: PartSink = {
     write: async (part) => {
       const { outputs } = part;
       await write({ meta: toRanMeta(part, undefined), tensors: payloadToTensors(outputs) }, payloadBytes(outputs));
     },
+    crowded,
   };
   try {
     return await runRequest(pipeline, request, { signal, onError, parts });

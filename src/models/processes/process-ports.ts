@@ -10,7 +10,7 @@ import {
   toHostPort,
 } from "../../platform/threads/host-port.ts";
 import { PartsAhead } from "../../platform/threads/part-window.ts";
-import { CANCEL, CREDIT, FAILURE, PART, RESPONSE } from "../../platform/threads/rpc-client.ts";
+import { CANCEL, CREDIT, CROWDED, FAILURE, PART, RESPONSE } from "../../platform/threads/rpc-client.ts";
 import { parseWireError, toWireError } from "../../platform/threads/wire-error.ts";
 import { hasTooManyLists, tensorBytes } from "../../tensor/tensor.ts";
 import { isRunStatistics } from "../queue/run-statistics.ts";
@@ -172,9 +172,9 @@ export class GuardedPort implements HostPort {
     const asked = this.#open.get(id);
     if (asked === undefined) throw new MalformedMessage(`it answers request ${id}, which does not wait for an answer`);
     for (const name in tensors) assertListable(tensors[name]!.shape);
-    const ahead = kind === PART ? this.#ahead.get(id) : undefined;
-    if (ahead !== undefined) {
-      ahead.came(tensorBytes(tensors ?? {}));
+    const ahead = this.#ahead.get(id);
+    if (ahead !== undefined && (kind === PART || kind === CROWDED)) {
+      if (kind === PART) ahead.came(tensorBytes(tensors ?? {}));
       return;
     }
     if (kind === FAILURE) parseWireError(meta);

@@ -1,8 +1,9 @@
 import { toSteadyMs } from "../../observability/steady-clock.ts";
+import { HeldPlaces, type PlaceHolder } from "../../platform/limits/held-places.ts";
 import type { Tensors } from "../../tensor/tensor.ts";
 import type { ModelCall } from "../model-handle.ts";
 import type { ModelTurns } from "../threads/thread-turns.ts";
-import { ClientTurns } from "./client-turns.ts";
+import { ClientTurns, clientOf } from "./client-turns.ts";
 import { QueuedRun } from "./queued-run.ts";
 import { type CountedRun, RunCounter, type RunStatistics } from "./run-statistics.ts";
 
@@ -44,6 +45,7 @@ export class RunQueue {
   readonly #turns: ModelTurns | undefined;
   readonly #waiting: QueuedRun[] = [];
   readonly #clients = new ClientTurns<QueuedRun>();
+  readonly #streams = new HeldPlaces(() => this.#waiting.map(clientOf));
   readonly #counter = new RunCounter();
   readonly #idleListeners: (() => void)[] = [];
   #running = 0;
@@ -75,6 +77,7 @@ export class RunQueue {
       const run = new QueuedRun({ inputs, call, since, rows }, { resolve, reject });
       run.onLeave((reason) => this.#leave(run, reason));
       this.#clients.insert(this.#waiting, run);
+      this.#streams.watch();
       this.#pumpSoon();
     });
   }
@@ -152,9 +155,11 @@ export class RunQueue {
     this.#running++;
     void this.#turns?.begin();
     noteWait(call, since, since);
+    const stream = this.#hold(call);
     try {
       return await this.#policy.runAlone!(inputs, call);
     } finally {
+      if (stream !== undefined) this.#streams.delete(stream);
       const ended = performance.now();
       this.#turns?.end();
       if (call.limits?.warmUp === undefined) {
@@ -170,9 +175,26 @@ export class RunQueue {
     const taken = this.#waiting.length === 0 ? [] : this.#take();
     const started = performance.now();
     for (const { call, since } of taken) noteWait(call, since, started);
+    // Those that run together do not answer in parts.
+    const stream = taken.length === 1 ? this.#hold(taken[0]!.call) : undefined;
     if (taken.length > 0) await this.#policy.run(taken, this.#count(taken, started));
+    if (stream !== undefined) this.#streams.delete(stream);
     this.#turns?.end();
     await this.#goOn(performance.now());
+  }
+
+  /** Counts a run that answers in parts among those that hold places, until it is deleted there. */
+  #hold({ parts, taking, limits }: ModelCall): PlaceHolder | undefined {
+    if (parts?.crowded === undefined || taking === undefined) return undefined;
+    const holder: PlaceHolder = {
+      client: limits?.client ?? 0,
+      get awaitedSince() {
+        return taking.since;
+      },
+      crowded: () => parts.crowded?.(),
+    };
+    this.#streams.add(holder);
+    return holder;
   }
 
   /** Starts what waits after a run that ended. */

@@ -168,7 +168,8 @@ class CopyClients {
 function readerOf({ signal, limits, memory }: ModelCall, parts: ModelParts, client: RpcClient): PartReader<Tensors> {
   const read = ({ tensors }: RpcResponse) => tensors;
   const write = (part: Tensors) => parts.write(part);
-  return new PartReader({ signal, limits, memory, client, read, bytesOf: tensorBytes, write });
+  const crowded = () => parts.crowded?.();
+  return new PartReader({ signal, limits, memory, client, read, bytesOf: tensorBytes, write, crowded });
 }
 
 async function askStatistics(client: RpcClient): Promise<RunStatistics> {

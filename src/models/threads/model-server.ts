@@ -82,11 +82,14 @@ export class ModelServer {
     signal: CancelSignal,
     responder: Responder,
   ): Promise<Reply> {
-    const { write, close } = responder.openParts(id);
+    const { write, crowded, close } = responder.openParts(id);
     const call = fromSentCall(meta as SentCall, this.#model.defaultSignature, signal);
     this.#unanswered--;
     try {
-      const parts: ModelParts = { write: (part) => write({ meta: undefined, tensors: part }, tensorBytes(part)) };
+      const parts: ModelParts = {
+        write: (part) => write({ meta: undefined, tensors: part }, tensorBytes(part)),
+        crowded,
+      };
       return await this.#predict(tensors, { ...call, parts });
     } finally {
       this.#unanswered++;

@@ -87,7 +87,7 @@ export const METRICS = {
   },
   kserving_requests_ended_total: {
     type: "counter",
-    help: "Requests that were ended since their clients were too slow (--min-client-rate), or held memory that others needed (--max-queue-bytes).",
+    help: "Requests that were ended since their clients were too slow (--min-client-rate), held memory that others needed (--max-queue-bytes), or took an answer in parts slowly whose place others waited for.",
     labels: ["reason"],
   },
   kserving_held_bytes_limit: { type: "gauge", help: "Bytes that they may hold (--max-queue-bytes).", labels: [] },

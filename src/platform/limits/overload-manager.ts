@@ -1,7 +1,7 @@
 import { ServingError } from "../../errors.ts";
 import { ListMember, MemberList } from "../async/member-list.ts";
 import { ClientAccount } from "./client-account.ts";
-import { openProcessCells } from "./process-cells.ts";
+import { type EndedRequest, type EndReason, endedRequests } from "./ended-requests.ts";
 import { SERVER_DEFAULTS } from "./settings/server-settings.ts";
 import type { OtherThreads } from "./thread-counts.ts";
 
@@ -45,42 +45,13 @@ export abstract class Holder extends ListMember {
   sending: Transfer | undefined = undefined;
   /** Speed of its transfer, for {@link OverloadManager} alone. */
   pace: Pace | undefined = undefined;
+  /** Looks at which its client was waited for, less twice those at which it was not; for {@link OverloadManager} alone. */
+  awaited = 0;
   abstract readonly client: ClientAccount;
   /** Memory that it holds with all its parts, in bytes. */
   abstract readonly totalBytes: number;
   /** Releases all that it holds: its request has been ended. */
   abstract releaseAll(): void;
-}
-
-/** Reasons for which requests are ended before their time. */
-export const END_REASONS = ["slow", "memory"] as const;
-export type EndReason = (typeof END_REASONS)[number];
-
-/** Numbers of requests that were ended, of all servers and threads of the process. */
-class EndedRequests {
-  readonly #cells = openProcessCells("kserving.ended-requests", END_REASONS.length).cells;
-
-  /** Number of those ended for a reason. */
-  of(reason: EndReason): number {
-    return Atomics.load(this.#cells, END_REASONS.indexOf(reason));
-  }
-
-  /** Counts one. */
-  count(reason: EndReason): void {
-    Atomics.add(this.#cells, END_REASONS.indexOf(reason), 1);
-  }
-}
-
-/** The process's one {@link EndedRequests}. */
-export const endedRequests = new EndedRequests();
-
-/** A request that was ended, with what it held. */
-export interface EndedRequest {
-  readonly reason: EndReason;
-  readonly direction: "receiving" | "sending";
-  readonly client: string;
-  readonly bytes: number;
-  readonly message: string;
 }
 
 /** Rules of an {@link OverloadManager}. */
@@ -107,7 +78,7 @@ const SOON_SECONDS = 10;
 /**
  * Ends requests of clients that send or take less than a minimum over time, and, if there is no room for another
  * request, those that hold most with the least progress beyond their client's fair share. A request is ended only while
- * its client is waited for: what runs is not.
+ * its client is waited for: what runs is not. So are those that hold a place for which others wait.
  */
 export class OverloadManager {
   /** Memory that the requests of this thread may hold together, if all threads have as much. */
@@ -166,6 +137,14 @@ export class OverloadManager {
     return false;
   }
 
+  /**
+   * Ends a request that holds a place for which others wait, if its client has been waited for for most of the span in
+   * which a rate is measured.
+   */
+  endHeldPlace(share: Holder): void {
+    if (share.awaited >= LOOKS) this.#end(share, "place", heldPlace());
+  }
+
   /** Ends requests that a taker's may take the place of; returns the bytes that they have given. */
   #giveWay(taker: Taker, newcomer?: Holder): number {
     const fairBytes = this.#fairBytes(taker.client);
@@ -207,6 +186,7 @@ export class OverloadManager {
 
   #lookAt(share: Holder, now: number): void {
     const transfer = transferOf(share);
+    share.awaited = Math.min(Math.max(share.awaited + (transfer === undefined ? -2 : 1), 0), LOOKS);
     if (transfer === undefined) share.pace = undefined;
     else if (share.pace?.transfer !== transfer) share.pace = begin(transfer, now);
     else if (this.#isSlow(share.pace, now)) this.#end(share, "slow", tooSlow(transfer, this.#rules));
@@ -295,5 +275,12 @@ function noRoom(bytes: number): ServingError {
   return new ServingError(
     "unavailable",
     `The request held ${bytes} bytes that others needed, and came or went more slowly than theirs; send it again later, or faster.`,
+  );
+}
+
+function heldPlace(): ServingError {
+  return new ServingError(
+    "unavailable",
+    "The client takes its answer more slowly than it is made, and others wait for its place; send the request again, and read faster.",
   );
 }

@@ -23,6 +23,8 @@ export interface PartReaderOptions<Part> {
   readonly bytesOf: (part: Part) => number;
   /** Resolves when there is room for the next part; rejects if no more can be written. */
   readonly write: (part: Part) => Promise<void>;
+  /** Told now and then, while others wait for a place that the answer holds; absent = nobody wants to know. */
+  readonly crowded?: () => void;
   /** Called when the first part has come. */
   readonly onFirst?: () => void;
 }
@@ -89,6 +91,10 @@ export class PartReader<Part> implements PartReceiver {
     this.#waitingBytes += bytes;
     this.#waiting.push({ part, bytes });
     this.#writing ??= this.#writeAll();
+  }
+
+  crowded(): void {
+    this.#options.crowded?.();
   }
 
   /** Resolves once every part that came was written; rejects with the reason why one was not, or the answer's end. */

@@ -6,7 +6,7 @@ import type { StartMark } from "./heartbeat.ts";
 import { type HostPort, type MalformedListener, MalformedMessage } from "./host-port.ts";
 import { PartWindow } from "./part-window.ts";
 import { RequestMap } from "./request-map.ts";
-import { CANCEL, CREDIT, FAILURE, PART, RESPONSE } from "./rpc-client.ts";
+import { CANCEL, CREDIT, CROWDED, FAILURE, PART, RESPONSE } from "./rpc-client.ts";
 import { toWireError } from "./wire-error.ts";
 
 /** Contents of an answer; all members are required, as in a {@link WireRecord}. */
@@ -17,6 +17,8 @@ const NO_REPLY: Reply = { meta: undefined, tensors: undefined };
 interface OpenParts {
   /** Sends a part, of so many bytes; resolves once the client has room for another one. Throws if it cannot be sent. */
   readonly write: (part: Reply, bytes: number) => Promise<void>;
+  /** Tells that others wait for a place that the answer holds. */
+  readonly crowded: () => void;
   readonly close: () => void;
 }
 
@@ -77,6 +79,10 @@ export class Responder {
         this.#sendRecord({ kind: PART, id, meta, tensors });
         if (this.#options.flushing === "held") await this.#flushTick();
         await window.sent(bytes);
+      },
+      crowded: () => {
+        this.#sendRecord({ kind: CROWDED, id, meta: undefined, tensors: undefined });
+        if (this.#options.flushing === "held") void this.#flushTick();
       },
       close: () => this.#windows.delete(id),
     };

@@ -20,7 +20,9 @@ export const CANCEL = 2;
 export const PART = 3;
 /** Parts of an answer that were taken, and their bytes, as a pair of numbers in the meta: {@link PartWindow}. */
 export const CREDIT = 4;
-export const FIRST_REQUEST = 5;
+/** Others wait for a place that an answer in parts holds. */
+export const CROWDED = 5;
+export const FIRST_REQUEST = 6;
 
 /** An answer to a request. */
 export interface RpcResponse {
@@ -35,6 +37,8 @@ export interface PartReceiver {
    * {@link MalformedMessage}.
    */
   take(part: RpcResponse, id: number): void;
+  /** Told now and then, while others wait for a place that the answer holds; absent = nobody wants to know. */
+  crowded?(): void;
 }
 
 /** A request before it is sent. */
@@ -176,6 +180,10 @@ export class RpcClient {
   #receive({ kind, id, meta, tensors }: WireRecord): void {
     if (kind === PART) {
       this.#receivePart(id, { meta, tensors: tensors ?? {} });
+      return;
+    }
+    if (kind === CROWDED) {
+      this.#waiting.get(id)?.parts?.crowded?.();
       return;
     }
     if (kind !== RESPONSE && kind !== FAILURE)

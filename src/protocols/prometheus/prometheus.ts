@@ -10,7 +10,7 @@ import {
 import { type Exposition, expositionFor, PROMETHEUS_TEXT } from "../../observability/metrics/exposition.ts";
 import { Histogram, type HistogramData, SECONDS_BOUNDS } from "../../observability/metrics/histogram.ts";
 import { ProcessMetrics, residentMemory } from "../../observability/metrics/process-metrics.ts";
-import { END_REASONS, endedRequests } from "../../platform/limits/overload-manager.ts";
+import { END_REASONS, endedRequests } from "../../platform/limits/ended-requests.ts";
 import type { HttpAnswer, HttpDependencies, HttpRoute } from "../../proxy/http-route.ts";
 import type { InferenceService, NamedStatistics, ServableState } from "../../serving/inference-service.ts";
 import type { LoadCounts } from "../../serving/load-counter.ts";

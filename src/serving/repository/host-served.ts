@@ -113,7 +113,10 @@ async function predict(
     signature,
     inputs: { kind: "tensors", tensors: inputs } as const,
     outputs,
-    parts: parts && { write: (part: InferResponse) => parts.write(tensorsOf(part)) },
+    parts: parts && {
+      write: (part: InferResponse) => parts.write(tensorsOf(part)),
+      crowded: () => parts.crowded?.(),
+    },
     call: {
       id: requestId ?? requestIdOf({}),
       metadata: {},

@@ -1,10 +1,9 @@
 import { type ErrorCode, ServingError } from "../../errors.ts";
 import type { HookContext, Hooks } from "../../hooks/hooks.ts";
-import { createDeferred } from "../../platform/async/promises.ts";
-import { RunLimit } from "../../platform/native/cancellable-runs.ts";
 import { createRecord } from "../../tensor/record.ts";
 import type { TensorSpec } from "../../tensor/signature/signature.ts";
 import { createTensors, type Tensor, type Tensors } from "../../tensor/tensor.ts";
+import { StepTurns } from "./step-turns.ts";
 
 /** Models of the server that run in sequence or in parallel, as soon as their inputs exist: Triton's ensemble. */
 export interface Ensemble {
@@ -87,48 +86,6 @@ export function refusedParts({ steps }: Ensemble, inParts: readonly boolean[]): 
       return `has two steps that answer in parts, ${apart.model} and ${later.model}, and none of them takes what comes of the other: it is not known which of their parts belong together; write it as hooks, which can say that`;
   }
   return undefined;
-}
-
-/** Keeps the steps of an ensemble to a number of requests at a time, those of all its clients together. */
-class StepTurns {
-  readonly #limits: readonly RunLimit[];
-
-  /** `limit`: default and 0 = none. */
-  constructor(steps: number, limit = 0) {
-    this.#limits = limit === 0 ? [] : Array.from({ length: steps }, () => new RunLimit(limit));
-  }
-
-  /** Runs a step when it is its turn; rejects if its request is given up before. */
-  async take<Result>(index: number, ctx: HookContext, run: () => Promise<Result>): Promise<Result> {
-    const limit = this.#limits[index];
-    if (limit === undefined) return run();
-    ctx.signal.throwIfAborted();
-    return limit.run(run, ctx.signal);
-  }
-
-  /** The same with a step that answers in parts, whose turn ends with them. */
-  takeParts(index: number, ctx: HookContext, open: () => AsyncIterable<Tensors>): AsyncIterable<Tensors> {
-    return this.#limits[index] === undefined ? open() : this.#partsInTurn(index, ctx, open);
-  }
-
-  async *#partsInTurn(
-    index: number,
-    ctx: HookContext,
-    open: () => AsyncIterable<Tensors>,
-  ): AsyncGenerator<Tensors, void, undefined> {
-    const [begun, ended] = [createDeferred<void>(), createDeferred<void>()];
-    const turn = this.take(index, ctx, () => {
-      begun.resolve();
-      return ended.promise;
-    });
-    turn.catch(begun.reject);
-    await begun.promise;
-    try {
-      yield* open();
-    } finally {
-      ended.resolve();
-    }
-  }
 }
 
 /** The tensors of an ensemble by name. */

@@ -1,8 +1,9 @@
 import { setTimeout as wait } from "node:timers/promises";
 import { expect, test } from "vitest";
+import type { EndedRequest } from "../../../src/platform/limits/ended-requests.ts";
 import { MemoryBudget } from "../../../src/platform/limits/memory/memory-budget.ts";
 import { MessageArrival } from "../../../src/platform/limits/memory/message-arrival.ts";
-import type { EndedRequest, OverloadRules } from "../../../src/platform/limits/overload-manager.ts";
+import type { OverloadRules } from "../../../src/platform/limits/overload-manager.ts";
 import { ThreadCounts } from "../../../src/platform/limits/thread-counts.ts";
 
 const MAX_BYTES = 10_000_000;

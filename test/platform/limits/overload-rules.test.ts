@@ -1,13 +1,8 @@
 import { expect, onTestFinished, test, vi } from "vitest";
+import { END_REASONS, type EndedRequest, endedRequests } from "../../../src/platform/limits/ended-requests.ts";
 import { MemoryBudget } from "../../../src/platform/limits/memory/memory-budget.ts";
 import type { MemoryShare } from "../../../src/platform/limits/memory/memory-share.ts";
-import {
-  END_REASONS,
-  type EndedRequest,
-  endedRequests,
-  type OverloadRules,
-  type Transfer,
-} from "../../../src/platform/limits/overload-manager.ts";
+import type { OverloadRules, Transfer } from "../../../src/platform/limits/overload-manager.ts";
 
 /** A message that a test moves on. */
 class Message implements Transfer {
@@ -70,7 +65,7 @@ test("who moves as many bytes as the minimum in each span goes on, and one byte 
   const told = `The client sends or takes ${SLOW}; go on faster.`;
   expect(message.errors).toEqual([`deadline_exceeded: ${told}`]);
   expect(ended).toEqual([{ reason: "slow", direction: "receiving", client: "a", bytes: 10, message: told }]);
-  expect(END_REASONS.map((reason, at) => endedRequests.of(reason) - (counted[at] ?? 0))).toEqual([1, 0]);
+  expect(END_REASONS.map((reason, at) => endedRequests.of(reason) - (counted[at] ?? 0))).toEqual([1, 0, 0]);
 });
 
 test("what a transport learns of in steps has the time of a step more, and may lack one", () => {
@@ -231,4 +226,36 @@ test("a part is looked at by itself once that is asked for, until it is released
   part.release();
   part.watch();
   expect(budget.overload.waitingBytes()).toBe(0);
+});
+
+test("who holds a place for which others wait is ended once its client was waited for two thirds of a span", () => {
+  const { ended, hold } = start({ minClientRate: 0 });
+  const [slow, quick] = [hold("slow", 10), hold("quick", 10)];
+  for (let time = 0; time < 29; time++) {
+    quick.message.isClientsTurn = time % 3 > 0;
+    look();
+  }
+  quick.message.isClientsTurn = true;
+  const crowd = () => {
+    for (const { share } of [slow, quick]) share.endHeldPlace();
+  };
+  crowd();
+  expect(ended).toEqual([]);
+  look();
+  crowd();
+  expect(ended.map(({ reason, client }) => [reason, client])).toEqual([["place", "slow"]]);
+  expect(slow.message.errors).toEqual([expect.stringMatching(/^unavailable: The client takes its answer more slowly/)]);
+});
+
+test("a part of a stream that holds such a place ends the stream, unless that is working just then", () => {
+  const { ended, hold } = start({ minClientRate: 0 });
+  const { share, message } = hold("a", 10);
+  const part = share.split(5);
+  look(30);
+  message.isClientsTurn = false;
+  part.endHeldPlace();
+  expect(ended).toEqual([]);
+  message.isClientsTurn = true;
+  part.endHeldPlace();
+  expect(ended).toMatchObject([{ reason: "place", bytes: 10 }]);
 });

@@ -4,7 +4,8 @@ import { describe, expect, it, onTestFinished } from "vitest";
 import { createSilentLogger } from "../../../src/observability/logger.ts";
 import { RepositorySource } from "../../../src/server/repository-source.ts";
 import { openServer } from "../../../src/server/server.ts";
-import { withDefaults } from "../../../src/server/server-options.ts";
+import { type ServerOptions, withDefaults } from "../../../src/server/server-options.ts";
+import type { LocalService } from "../../../src/serving/local-service.ts";
 import type { Plain } from "../../grpc/oracle.ts";
 import { connectKserve, streamKserve } from "../../helpers/kserve-grpc.ts";
 import { repeatDriver } from "../../helpers/repeat-driver.ts";
@@ -76,10 +77,10 @@ const COUPLED = "export const postprocess = (outputs) => outputs;";
 const policy = (decoupled: boolean) =>
   `backend: "onnxruntime" model_transaction_policy { decoupled: ${String(decoupled)} }`;
 
-async function serve(files: Readonly<Record<string, string | Buffer>>) {
+async function serve(files: Readonly<Record<string, string | Buffer>>, options: ServerOptions = {}) {
   const log = createSilentLogger();
   const source = new RepositorySource({ folders: [tempFolder(files)] }, { pollMs: 0, log });
-  const server = await openServer(withDefaults({ http: {}, loadRetries: 0, log }), source);
+  const server = await openServer(withDefaults({ http: {}, loadRetries: 0, log, ...options }), source);
   onTestFinished(() => server.close());
   const url = `${server.httpUrl}/v2/models`;
   const isDecoupled = async (model: string) => {
@@ -87,7 +88,7 @@ async function serve(files: Readonly<Record<string, string | Buffer>>) {
     return config.model_transaction_policy?.decoupled;
   };
   const problem = (model: string) => server.models().find(({ name }) => name === model)?.error?.message;
-  return { url, isDecoupled, problem };
+  return { server, url, isDecoupled, problem };
 }
 
 describe("the transaction policy of a config.pbtxt", () => {
@@ -138,17 +139,13 @@ function ensemble(outputs: readonly string[], steps: readonly string[], more = "
 }
 
 /** A repository with an ensemble `e`, of half plus two and of models with these hooks around it. */
-function serveEnsemble(config: string, hooks: Readonly<Record<string, string>>) {
+function serveEnsemble(config: string, hooks: Readonly<Record<string, string>>, options?: ServerOptions) {
   const models = Object.entries(hooks).flatMap(([name, code]) => [
     [`${name}/1/hooks.mjs`, code] as const,
     [`${name}/1/model.onnx`, half] as const,
   ]);
-  return serve({
-    "e/config.pbtxt": config,
-    "e/1/.keep": "",
-    "half/1/model.onnx": half,
-    ...Object.fromEntries(models),
-  });
+  const files = { "e/config.pbtxt": config, "e/1/.keep": "", "half/1/model.onnx": half };
+  return serve({ ...files, ...Object.fromEntries(models) }, options);
 }
 
 const inputs = (...data: number[]) => [{ name: "x", datatype: "FP32", shape: [data.length], data }];
@@ -267,6 +264,20 @@ describe("max_inflight_requests of an ensemble", () => {
     const second = await waiting;
     expect(readPart(await second.next()).outputs[0].data).toEqual([3.5]);
     second.leave();
+  });
+
+  it("ends an answer that is not read and keeps another client from a step", async () => {
+    const config = ensemble(["z"], [step("endless", "x", "p"), step("half", "p", "z")], "max_inflight_requests: 1");
+    const endless = "export async function* postprocess() { for (;;) yield { y: new Float32Array(100_000) }; }";
+    const { url, server } = await serveEnsemble(config, { endless }, { clientKey: "header:x-client" });
+    (server.service as LocalService).memory.overload.configure({ minClientRate: 0, spanMs: 300 });
+    const open = (client: string) =>
+      postForParts(`${url}/e/infer_stream`, { inputs: inputs(2) }, { "x-client": client });
+    const unread = await open("greedy");
+    unread.answer.on("error", () => {});
+    const read = await open("modest");
+    expect(readPart(await read.next()).outputs[0].data[0]).toBe(2);
+    read.leave();
   });
 
   it("is a number of 0, which is no limit, or more", async () => {

@@ -130,6 +130,11 @@ export class MemoryBudget {
     this.overload.add(share);
   }
 
+  /** As {@link OverloadManager.endHeldPlace}; for {@link MemoryShare}. */
+  endHeldPlace(share: MemoryShare): void {
+    this.overload.endHeldPlace(share);
+  }
+
   /** Ends the count of a share; for {@link MemoryShare}. */
   delete(share: MemoryShare): void {
     this.overload.delete(share);

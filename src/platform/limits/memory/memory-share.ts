@@ -11,6 +11,7 @@ interface SharedMemoryBudget {
   add(bytes: number): void;
   watch(share: MemoryShare): void;
   delete(share: MemoryShare): void;
+  endHeldPlace(share: MemoryShare): void;
 }
 
 /** One request's part of a memory budget. */
@@ -137,6 +138,11 @@ export class MemoryShare extends Holder {
   /** Lets a part be ended by itself, for what it receives. */
   watch(): void {
     if (!this.#isReleased) this.#budget.watch(this);
+  }
+
+  /** Ends the request, or the stream that it is a part of, if its client is slow: others wait for a place that it holds. */
+  endHeldPlace(): void {
+    this.#budget.endHeldPlace(this.#whole ?? this);
   }
 
   /** Releases all bytes. */
