@@ -135,14 +135,12 @@ class StreamCall extends GrpcCall {
     const cut = () => {
       if (!this.stream.closed) cutStream(this.stream, ERROR.cancel);
     };
-    const stopWatch = this.watchPermission();
     const { path } = this;
     this.#exchange = { path, messages: this.paced(messages), write, cut, isWorking: false, ...info };
     try {
       await this.#route.stream(this.#exchange);
       this.#finish();
     } finally {
-      stopWatch();
       messages.fail(STREAM_OVER);
     }
   }

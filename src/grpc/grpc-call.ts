@@ -148,9 +148,7 @@ export abstract class GrpcCall extends ListMember implements Keeper {
   }
 
   /** Ends the call once its client may make it no longer; returns how to stop. */
-  protected watchPermission(): () => void {
-    const scope = this.#scope;
-    if (scope === undefined) return () => {};
+  #watchPermission(scope: CallScope): () => void {
     const end = (reason: ServingError) => this.giveUp(reason, new DOMException(reason.message, "AbortError"));
     return this.context.policy.watch({ kind: this.kind, caller: this.#caller, scope, end });
   }
@@ -196,7 +194,12 @@ export abstract class GrpcCall extends ListMember implements Keeper {
   async #answerFor(scope: CallScope, info: CallInfo, encoding: CallEncoding): Promise<void> {
     info.record.user = scope.user;
     delete (info.metadata as Record<string, string>).authorization;
-    await runInScope(scope, () => this.answer(info, encoding));
+    const stop = this.#watchPermission(scope);
+    try {
+      await runInScope(scope, () => this.answer(info, encoding));
+    } finally {
+      stop();
+    }
   }
 
   #refuse(): void {

@@ -350,6 +350,42 @@ test("an answer in parts over HTTP ends when its user may not run that model any
   admin.leave();
 });
 
+test("a gRPC call of one message ends when its user is removed, or may not run that model any longer, and others go on", async () => {
+  vi.useFakeTimers({ toFake: ["setInterval"] });
+  onTestFinished(() => void vi.useRealTimers());
+  const { log, find } = createEventLog("info");
+  const auth = await authFiles();
+  const gate = createDeferred<void>();
+  let [running, left] = [0, 0];
+  const hooks: Hooks = {
+    process: async (_, ctx) => {
+      running++;
+      ctx.signal.addEventListener("abort", () => left++);
+      await gate.promise;
+      return { y: 1 };
+    },
+  };
+  const models = { default: { stages: [{ driver: "null" }], hooks } };
+  const { grpcAddress } = await startServer({ models, auth, workers: 0, log });
+  const path = "/inference.GRPCInferenceService/ModelInfer";
+  const calls = [ALICE, bearer(TOKENS.user), bearer(TOKENS.admin)].map((authorization) =>
+    connect(grpcAddress)
+      .call(path, Buffer.from("\n\u0007default"), { metadata: { authorization } })
+      .then(
+        () => 0,
+        ({ code }) => code,
+      ),
+  );
+  await expect.poll(() => running).toBe(3);
+  writeFileSync(auth.users, readFileSync(auth.users, "utf8").replace(/^alice.*\n/, ""));
+  writeFileSync(auth.rules, readFileSync(auth.rules, "utf8").replace("models: default", "models: others"));
+  await vi.advanceTimersByTimeAsync(10_000);
+  await find({ msg: "credentials or rules have changed" });
+  expect([await calls[0], await calls[1], left]).toEqual([16, 7, 2]);
+  gate.resolve();
+  expect(await calls[2]).toBe(0);
+});
+
 interface Asked {
   /** Sends a message, and resolves once that is answered. Default: an empty one. */
   ask(message?: Buffer): Promise<void>;
