@@ -40,6 +40,11 @@ export class MemberList<Member extends ListMember> {
     this.#size++;
   }
 
+  /** True for a member of this list, or of another one. */
+  has(member: Member): boolean {
+    return member.after !== undefined;
+  }
+
   /** Removes a member of this list; has no effect for others. */
   delete(member: Member): void {
     const { before, after } = member;

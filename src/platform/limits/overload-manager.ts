@@ -66,8 +66,8 @@ export interface OverloadRules {
 
 /** Time over which a client's rate has to reach the minimum, in milliseconds. */
 const SPAN_MS = 30_000;
-/** Looks at all transfers in that time. */
-const LOOKS = 30;
+/** Looks at all transfers in that time, and transfers that are looked at in one turn of the event loop. */
+const [LOOKS, LOOKED_AT_TOGETHER] = [30, 512];
 /** Speed of a transfer of which none is known yet, in bytes per second. */
 const PRESUMED_RATE = 1024 * 1024;
 /** Time for which a client that found no room does not look for any again: looking takes a while with many requests. */
@@ -180,8 +180,18 @@ export class OverloadManager {
     this.#timer = this.#wait();
     const bytes = this.#others?.asked() ?? 0;
     if (bytes > 0) this.#giveWay({ client: new ClientAccount(""), bytes, leftSeconds: 0 });
+    this.#lookAtSome(this.#shares.list(), 0);
+  }
+
+  /** A look at ten thousand would keep the thread for as long as one may be busy at all. */
+  #lookAtSome(shares: readonly Holder[], from: number): void {
     const now = performance.now();
-    for (const share of this.#shares.list()) this.#lookAt(share, now);
+    const end = Math.min(from + LOOKED_AT_TOGETHER, shares.length);
+    for (let at = from; at < end; at++) {
+      const share = shares[at] as Holder;
+      if (this.#shares.has(share)) this.#lookAt(share, now);
+    }
+    if (end < shares.length) setImmediate(() => this.#lookAtSome(shares, end));
   }
 
   #lookAt(share: Holder, now: number): void {

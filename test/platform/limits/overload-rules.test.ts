@@ -259,3 +259,18 @@ test("a part of a stream that holds such a place ends the stream, unless that is
   part.endHeldPlace();
   expect(ended).toMatchObject([{ reason: "place", bytes: 10 }]);
 });
+
+test("thousands are looked at in several turns of the event loop, each at every look", async () => {
+  const { hold } = start();
+  const messages = Array.from({ length: 600 }, () => hold("a", 1).message);
+  const endedNow = () => messages.filter(({ errors }) => errors.length > 0).length;
+  for (let time = 0; time < 30; time++) {
+    look();
+    await new Promise(setImmediate);
+  }
+  expect(endedNow()).toBe(0);
+  look();
+  expect(endedNow()).toBe(512);
+  await new Promise(setImmediate);
+  expect(endedNow()).toBe(600);
+});
