@@ -1,7 +1,7 @@
 import { networkOf, plainAddress } from "../../access/network-address.ts";
 import { ServingError } from "../../errors.ts";
 import { frameBytes } from "../../grpc/framed-message.ts";
-import type { GrpcRoutes, StreamExchange, StreamRoute, UnaryMethod } from "../../grpc/grpc-route.ts";
+import type { GrpcRoutes, StreamExchange, StreamMethod, StreamRoute, UnaryMethod } from "../../grpc/grpc-route.ts";
 import { SMALL_REQUEST_BYTES } from "../../platform/limits/transport-limits.ts";
 import type { InferenceService } from "../../serving/inference-service.ts";
 import { bytesTag, MAP_ENTRY, WireReader } from "../../tensor/codecs/protobuf/wire-reader.ts";
@@ -13,7 +13,7 @@ import {
   type WirePart,
 } from "../../tensor/codecs/protobuf/wire-writer.ts";
 import type { Protocol } from "../protocol.ts";
-import type { ReflectionHandlers } from "./reflection-handlers.ts";
+import { createReflection } from "./reflection.ts";
 
 /** "" = the whole server; the last two are the names that TensorFlow Serving's own health service uses. */
 const NAMES: readonly string[] = [
@@ -49,22 +49,18 @@ const REFLECTION_PATHS = ["v1", "v1alpha"].map(
 
 /**
  * Server reflection, v1 and v1alpha, so that grpcurl, buf curl and Postman need no .proto files.
- * The handlers are loaded with the first call: loading them at each start would take longer than our own services.
+ * The descriptors are read with the first call.
  */
 export const grpcReflection: Protocol = {
   name: "grpc-reflection",
   grpc: () => {
-    let handlers: Promise<ReflectionHandlers> | undefined;
-    const answer = async (path: string, exchange: StreamExchange) => {
-      handlers ??= import("./reflection-handlers.ts").then((module) => module.createReflectionHandlers());
-      await (await handlers)[path]?.(exchange);
+    let method: StreamMethod | undefined;
+    const stream: StreamMethod = (exchange) => {
+      method ??= createReflection();
+      return method(exchange);
     };
-    const toRoute = (path: string): StreamRoute => ({
-      kind: "read",
-      stream: (exchange) => answer(path, exchange),
-      maxBytes: SMALL_REQUEST_BYTES,
-    });
-    return { routes: Object.fromEntries(REFLECTION_PATHS.map((path) => [path, toRoute(path)])) };
+    const route: StreamRoute = { kind: "read", stream, maxBytes: SMALL_REQUEST_BYTES };
+    return { routes: Object.fromEntries(REFLECTION_PATHS.map((path) => [path, route])) };
   },
 };
 
