@@ -24,7 +24,7 @@ export class TurnLock {
   #turn: Turn = { group: undefined, running: 0 };
   #timer: NodeJS.Timeout | undefined;
 
-  /** True if none runs or waits. */
+  /** True if none waits, and none of those runs whose turn it is; one that took too long may go on for all that. */
   get isFree(): boolean {
     return this.#turn.running === 0 && this.#waiting.length === 0;
   }
