@@ -60,19 +60,21 @@ const [EVENT_START, EVENT_END] = ["data: ", "\n\n"];
 export async function* readParts({ body }: Response): AsyncGenerator<readonly FormTensor[]> {
   // Not every browser goes through a stream by a loop.
   const reader = body!.pipeThrough(new TextDecoderStream()).getReader();
-  let text = "";
+  /** Pieces of an event whose end has not come: joined once, since each look at a joined text copies it. */
+  const pieces: string[] = [];
+  let last = "";
   for (;;) {
     const { done, value = "" } = await reader.read();
     if (done) return;
     // An end may begin in one piece and end in the next.
-    let from = Math.max(0, text.length - 1);
-    text += value;
-    for (let end = text.indexOf(EVENT_END, from); end >= 0; end = text.indexOf(EVENT_END, from)) {
-      const event = text.slice(0, end);
+    let text = last + value;
+    for (let end = text.indexOf(EVENT_END); end >= 0; end = text.indexOf(EVENT_END)) {
+      const event = pieces.splice(0).join("") + text.slice(0, end);
       text = text.slice(end + EVENT_END.length);
-      from = 0;
       if (event.startsWith(EVENT_START)) yield outputsOf(event.slice(EVENT_START.length));
     }
+    pieces.push(text.slice(0, -1));
+    last = text.slice(-1);
   }
 }
 
