@@ -33,7 +33,7 @@ export interface ModelParts {
    * Rejects if no more are taken: the model's run is ended then.
    */
   write(part: Tensors): Promise<void>;
-  /** Told now and then, while others wait for the place that the run holds; absent = nobody wants to know. */
+  /** Told now and then, while others wait for the place that the run holds; absent = it makes no difference. */
   crowded?(): void;
 }
 

@@ -109,7 +109,7 @@ export class BoundStage implements StageHandle {
       yield* handParts<Tensors>(async (write, leaving) => {
         leaving.addEventListener("abort", leave);
         await unlessAborted(this.#predict(inputs, options, { parts: { write, crowded }, signal }), signal);
-        // Nothing is left to end, and an error that nobody sees costs as much as a few parts.
+        // Nothing is left to end, and an error that is not seen costs as much as a few parts.
         leaving.removeEventListener("abort", leave);
       });
     } finally {

@@ -67,7 +67,7 @@ export interface PartSink {
   write(part: InferResponse): Promise<void>;
   /**
    * Told now and then, while others wait for a place that the answer holds, so that a reader that is slow may be ended;
-   * absent = nobody wants to know.
+   * absent = it makes no difference.
    */
   crowded?(): void;
 }

@@ -14,7 +14,7 @@ const LOOK_MS = 1000;
 /**
  * The answers in parts that hold a number of places: a reader that takes its time would keep its place from others for
  * as long as it likes. While some wait whose clients hold fewer, one answer after the other is told that is waiting for
- * its reader, those of the client with most of them first; whoever knows that reader decides.
+ * its reader, those of the client with most of them first; what knows that reader decides.
  */
 export class HeldPlaces {
   readonly #clientsThatWait: () => Iterable<number>;
@@ -38,7 +38,7 @@ export class HeldPlaces {
     this.#holders.delete(holder);
   }
 
-  /** To be called when somebody begins to wait. */
+  /** To be called when one begins to wait. */
   watch(): void {
     if (this.#holders.size > 0) this.#timer ??= setTimeout(() => this.#look(), LOOK_MS).unref();
   }
@@ -49,7 +49,7 @@ export class HeldPlaces {
     for (const { client } of this.#holders.keys()) counts.set(client, heldBy(counts, client) + 1);
     let fewest = Number.POSITIVE_INFINITY;
     for (const client of this.#clientsThatWait()) fewest = Math.min(fewest, heldBy(counts, client));
-    // Nobody waits any more.
+    // None waits any more.
     if (fewest === Number.POSITIVE_INFINITY) return;
     this.watch();
     const [next] = Array.from(this.#holders, ([holder, toldAt]) => ({

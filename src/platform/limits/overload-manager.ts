@@ -45,7 +45,7 @@ export abstract class Holder extends ListMember {
   sending: Transfer | undefined = undefined;
   /** Speed of its transfer, for {@link OverloadManager} alone. */
   pace: Pace | undefined = undefined;
-  /** Looks at which its client was waited for, less twice those at which it was not; for {@link OverloadManager} alone. */
+  /** Looks that found its client waited for, less twice the others; for {@link OverloadManager} alone. */
   awaited = 0;
   abstract readonly client: ClientAccount;
   /** Memory that it holds with all its parts, in bytes. */

@@ -23,7 +23,7 @@ export interface PartReaderOptions<Part> {
   readonly bytesOf: (part: Part) => number;
   /** Resolves when there is room for the next part; rejects if no more can be written. */
   readonly write: (part: Part) => Promise<void>;
-  /** Told now and then, while others wait for a place that the answer holds; absent = nobody wants to know. */
+  /** Told now and then, while others wait for a place that the answer holds; absent = it makes no difference. */
   readonly crowded?: () => void;
   /** Called when the first part has come. */
   readonly onFirst?: () => void;

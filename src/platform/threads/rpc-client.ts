@@ -37,7 +37,7 @@ export interface PartReceiver {
    * {@link MalformedMessage}.
    */
   take(part: RpcResponse, id: number): void;
-  /** Told now and then, while others wait for a place that the answer holds; absent = nobody wants to know. */
+  /** Told now and then, while others wait for a place that the answer holds; absent = it makes no difference. */
   crowded?(): void;
 }
 

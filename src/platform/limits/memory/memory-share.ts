@@ -140,7 +140,7 @@ export class MemoryShare extends Holder {
     if (!this.#isReleased) this.#budget.watch(this);
   }
 
-  /** Ends the request, or the stream that it is a part of, if its client is slow: others wait for a place that it holds. */
+  /** Ends the request, or the stream that it is a part of, if its client is slow: others wait for its place. */
   endHeldPlace(): void {
     this.#budget.endHeldPlace(this.#whole ?? this);
   }
