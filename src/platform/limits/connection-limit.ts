@@ -69,9 +69,10 @@ export class ConnectionLimit {
   ofSidePort(max: number): Pick<ConnectionLimit, "guard"> {
     const own = this.#newOpen();
     const take = (socket: Socket) => {
-      const isFull = own.size >= max && !own.endIdle(socket) && !own.endQuiet(socket);
-      if (isFull) this.#refuse(socket, { kind: "side", open: own.size });
-      else if (this.#keep(socket)) own.add(socket);
+      const isFull = own.size >= max;
+      const hasEnded = isFull && (own.endIdle(socket) || own.endQuiet(socket));
+      if (isFull && !hasEnded) this.#refuse(socket, { kind: "side", open: own.size });
+      else if (this.#keep(socket, hasEnded)) own.add(socket);
     };
     return { guard: (server) => void server.prependListener("connection", take) };
   }
@@ -106,7 +107,7 @@ export class ConnectionLimit {
       this.#counts.enter(Number.POSITIVE_INFINITY);
     }
     socket.once("close", () => this.#counts.leave());
-    this.#keep(socket);
+    this.#keep(socket, !isIn);
   }
 
   #makeRoom(newcomer: Socket): "shared" | "quiet" | "full" {
@@ -119,10 +120,13 @@ export class ConnectionLimit {
     this.#onProblem(problem);
   }
 
-  /** Adds a connection if there is a descriptor for it; false if it was refused. */
-  #keep(socket: Socket): boolean {
+  /**
+   * Adds a connection if there is a descriptor for it, such as that of one that `hasMadeRoom` for it; false if it was
+   * refused.
+   */
+  #keep(socket: Socket, hasMadeRoom = false): boolean {
     const max = this.#descriptors.take();
-    const hasEnded = max !== undefined && (this.#open.endIdle(socket) || this.#open.endQuiet(socket));
+    const hasEnded = max !== undefined && (hasMadeRoom || this.#open.endIdle(socket) || this.#open.endQuiet(socket));
     if (max !== undefined && !hasEnded) {
       this.#refuse(socket, { kind: "descriptors", max, hasEnded });
       return false;

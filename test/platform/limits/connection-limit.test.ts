@@ -147,12 +147,16 @@ function statusOf(url: string): Promise<number | undefined> {
   });
 }
 
-/** A limit with so many descriptors, and a server that it guards. */
-async function guarded(max: number) {
-  let open = 0;
+/** A limit with so many descriptors, of which some are open, and a server that it guards. */
+async function guarded(max: number, before = 0, maxConnections = 0) {
+  let open = before;
   const problems: ConnectionProblem[] = [];
   const descriptors = new DescriptorReserve(() => ({ open, max }));
-  const limit = new ConnectionLimit({ max: 0, onProblem: (problem) => problems.push(problem), descriptors });
+  const limit = new ConnectionLimit({
+    max: maxConnections,
+    onProblem: (problem) => problems.push(problem),
+    descriptors,
+  });
   const server = createServer((socket) => {
     open++;
     socket.once("close", () => open--).on("error", () => {});
@@ -170,6 +174,16 @@ test("where descriptors come to an end, the oldest idle connection makes room, a
   expect(problems[0]).toEqual({ kind: "descriptors", max: 32, hasEnded: true });
   expect(await isReset(sockets[0] as Socket)).toBe(true);
   expect(sockets.at(-1)?.destroyed).toBe(false);
+});
+
+test("where connections and descriptors come to an end together, one connection makes room for another", async () => {
+  const { port, problems } = await guarded(32, 28, 3);
+  const greedy: Socket[] = [];
+  for (let count = 0; count < 3; count++) greedy.push(await idle(port, "127.0.0.2"));
+  const newcomer = await idle(port, "127.0.0.3");
+  expect(await isReset(greedy[0] as Socket)).toBe(true);
+  expect(problems[0]).toEqual({ kind: "shared", open: 3 });
+  expect([...greedy.slice(1), newcomer].map(({ destroyed }) => destroyed)).toEqual([false, false, false]);
 });
 
 const WORKING = { isBusy: () => true, isWorking: () => true, movedBytes: () => 0, end: () => {} };
