@@ -2,8 +2,9 @@ import { type ClientHttp2Session, connect } from "node:http2";
 import { connect as connectNet, type Socket } from "node:net";
 import { setTimeout as wait } from "node:timers/promises";
 import { type AttackResult, type AttackRow, type Target, tally } from "./attack-row.ts";
-import { METHODS, openSession, openStream } from "./grpc-attack.ts";
+import { frame, METHODS, openSession, openStream } from "./grpc-attack.ts";
 import { codeOf, openSocket, post } from "./http-attack.ts";
+import { bytesField } from "./protobuf.ts";
 
 const COUNT = 10_000;
 /** Connections that are opened at a time. */
@@ -38,6 +39,10 @@ export const IDLE_ROWS: readonly AttackRow[] = [
     name: "busy-beyond-limit",
     server: "few-connections",
     isPlain: true,
+    // Newcomers are refused until the server has looked twice at what moves: some seconds, in which a tiny request is
+    // sent again every few milliseconds.
+    maxWaitMs: 3000,
+    mayLose: 2000,
     prepare: () => busyBeyondLimit,
   },
   ...([METHODS.stream, REFLECTION] as const).map(
@@ -125,8 +130,12 @@ async function emptyMessages(target: Target, path: keyof typeof STREAMS): Promis
 /** Time in which a newcomer has to be let in, in milliseconds. */
 const IN_MS = 10_000;
 
-/** Takes every connection, each with a stream that is not used; another client has to get in. */
+/**
+ * Takes every connection, each with a stream that is not used; another client has to get in, and a third one to keep
+ * the stream that it uses a little.
+ */
 async function busyBeyondLimit(target: Target): Promise<AttackResult> {
+  const endUse = useStream(target);
   const sessions: ClientHttp2Session[] = [];
   for (let count = 0; count < 2000; count++) sessions.push(connectFrom(target, "127.0.0.2"));
   for (const session of sessions) openStream(session, { path: METHODS.stream }).on("error", () => {});
@@ -136,7 +145,28 @@ async function busyBeyondLimit(target: Target): Promise<AttackResult> {
   while (!isIn && performance.now() - began < IN_MS) isIn = await answersPing(connectFrom(target, "127.0.0.3"));
   const got = `${tally(sessions.map(({ destroyed }) => (destroyed ? "ended" : "open")))}, another after ${Math.round(performance.now() - began)} ms`;
   for (const session of sessions) session.destroy();
-  return isIn ? { got } : { got, problem: "others are shut out" };
+  const isUsed = endUse();
+  if (!isIn) return { got, problem: "others are shut out" };
+  return isUsed ? { got } : { got, problem: "the stream of another client was ended" };
+}
+
+/** Milliseconds between two requests of a client that uses its stream. */
+const USE_MS = 20;
+
+/** Asks now and then on one stream; the function that it returns ends that, and is false if it had ended before. */
+function useStream(target: Target): () => boolean {
+  const session = connectFrom(target, "127.0.0.4");
+  const stream = openStream(session, { path: METHODS.stream }).on("error", () => {});
+  let answers = 0;
+  stream.on("data", () => answers++);
+  const message = frame(bytesField(1, "default"));
+  const timer = setInterval(() => stream.write(message), USE_MS);
+  return () => {
+    clearInterval(timer);
+    const isUsed = answers > 0 && !stream.destroyed;
+    session.destroy();
+    return isUsed;
+  };
 }
 
 function connectFrom({ grpc }: Target, localAddress: string): ClientHttp2Session {

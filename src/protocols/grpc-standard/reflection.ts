@@ -152,7 +152,7 @@ function childrenOf(bytes: Uint8Array, field: number): readonly Buffer[] {
   return fieldsOf(bytes, "FileDescriptorSet").flatMap(([number, child]) => (number === field ? [child] : []));
 }
 
-/** The length-delimited fields of a message, in their order. Throws `invalid_argument` for what is none. */
+/** The length-delimited fields of a message, in their order. Throws `invalid_argument` for anything else. */
 function fieldsOf(bytes: Uint8Array, message: string): readonly (readonly [field: number, bytes: Buffer])[] {
   const reader = new WireReader(bytes, message);
   const fields: [number, Buffer][] = [];
