@@ -38,7 +38,7 @@ export interface ModelParts {
 }
 
 /** Time that a run in parts waits for who takes them. */
-export interface TakingTime {
+interface TakingTime {
   /** Milliseconds until now, without the present wait. */
   ms: number;
   /** Start of the present wait, on the clock of performance.now(); undefined = the model works. */

@@ -216,9 +216,7 @@ function toResolved({ model, version }: Pick<InferAnswer, "model" | "version">):
   return { model, ...(/^\d+$/.test(version) && { version: BigInt(version) }) };
 }
 
-interface TensorCall extends AnswerLimits {
-  readonly tensors: Tensors;
-}
+type TensorCall = AnswerLimits & { readonly tensors: Tensors };
 
 async function inferTensors(client: Client, asked: Asked, call: TensorCall): Promise<InferResponse> {
   const { model, version, label } = asked.ref;

@@ -42,10 +42,10 @@ const MAPPED_BYTES = 8 * 1024 * 1024;
 const TRIMMED_BYTES = 64 * 1024 * 1024;
 
 /**
- * Has glibc keep less of what is free. The memory of large messages goes back as soon as they are freed: it would take
- * blocks of up to 32 MB from its heaps once one was freed, where a small block behind them holds them all. And threads
- * share as many heaps as there are cores, in place of eight times as many: each keeps what is free at its end, and
- * what one thread takes, another frees. Does nothing with other C libraries.
+ * Has glibc keep less free memory. That of large messages goes back as soon as they are freed: it would take blocks of
+ * up to 32 MB from its heaps once one was freed, where a small block behind them holds them all. And threads share as
+ * many heaps as there are cores, in place of eight times as many: each keeps the free memory at its end, and what one
+ * thread takes, another frees. Does nothing with other C libraries.
  */
 export function keepLessFree(): void {
   const { mallopt } = bindFunctions(processLibrary(), { mallopt: ["int", "int", "int"] }, "The C library");
