@@ -8,6 +8,7 @@ import { describeFileKind } from "../file-kind.ts";
 import { hasBoundedRuns } from "./bounded-runs.ts";
 import { readInitializer } from "./element-types.ts";
 import { ProtobufError, type ProtobufField, ProtobufFile } from "./protobuf-file.ts";
+import { readZipMaps } from "./zip-map.ts";
 
 /** Declarations of a model file; read without its weights. */
 export interface ModelFile {
@@ -41,6 +42,8 @@ export interface DeclaredValue {
     | "unknown";
   /** Number of `TensorProto.DataType` for a tensor of a declared type, else 0. */
   readonly elementType: number;
+  /** Names of the classes of an output that is maps of their scores. */
+  readonly labels?: readonly string[];
   /** True if the rank is declared; ONNX Runtime does not distinguish a scalar from an unknown rank. */
   readonly hasShape: boolean;
 }
@@ -64,6 +67,7 @@ const VALUE = { name: 1, type: 2 };
 const TENSOR = { elementType: 1, shape: 2 };
 const SEQUENCE = { elementType: 1 };
 const MAP = 5;
+const MAPS = "sequence of maps";
 const KINDS: Readonly<Record<number, DeclaredValue["kind"]>> = {
   1: "tensor",
   4: "sequence",
@@ -186,7 +190,17 @@ function readGraph(file: ProtobufFile, graph: ProtobufField): Graph {
     if (field.number === GRAPH.output) outputs.push(readValue(file, field));
     if (field.number === GRAPH.initializer) places.set(readName(file, field, INITIALIZER.name), field);
   }
-  return { inputs, outputs, initializers: new Set(places.keys()), places };
+  return { inputs, outputs: withLabels(outputs, file, graph), initializers: new Set(places.keys()), places };
+}
+
+/** Few models have such outputs, for which all nodes are read. */
+function withLabels(outputs: DeclaredValue[], file: ProtobufFile, graph: ProtobufField): readonly DeclaredValue[] {
+  if (!outputs.some(({ kind }) => kind === MAPS)) return outputs;
+  const maps = readZipMaps(file, graph);
+  return outputs.map((output) => {
+    const labels = maps.get(output.name);
+    return labels === undefined ? output : { ...output, labels };
+  });
 }
 
 function readValue(file: ProtobufFile, value: ProtobufField): DeclaredValue {
@@ -208,7 +222,7 @@ function readType(file: ProtobufFile, type: ProtobufField | undefined): Omit<Dec
   const choice = type && [...file.fields(type.start, type.end)].find((field) => field.number in KINDS);
   const kind = KINDS[choice?.number ?? 0] ?? "unknown";
   if (choice !== undefined && kind === "sequence" && holdsMaps(file, choice))
-    return { kind: "sequence of maps", elementType: 0, hasShape: false };
+    return { kind: MAPS, elementType: 0, hasShape: false };
   if (choice === undefined || kind !== "tensor") return { kind, elementType: 0, hasShape: false };
   return {
     kind,

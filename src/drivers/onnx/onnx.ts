@@ -16,6 +16,7 @@ import { importOnnxRuntime } from "./onnx-runtime.ts";
 import { createSessionHandle, loadOnnxSession, type OnnxSession } from "./onnx-session.ts";
 import { carriedTensor, describeType, findUncarried } from "./onnx-value.ts";
 import { type EngineName, logLevelOf, ONNX_OPTIONS, type OnnxOptions } from "./session-options.ts";
+import { scoresSpec, withScores } from "./zip-map.ts";
 
 /** Runs `.onnx` and `.ort` models with ONNX Runtime, which is loaded with the first model. */
 export default defineDriver<OnnxOptions>({
@@ -101,7 +102,7 @@ function createModel(session: OnnxSession, file: ModelFile | undefined, { log }:
       model_inputs: shapesByName(inputs),
       model_outputs: session.outputs.map(({ name }) => name),
     },
-    predict: createPredict(session, log),
+    predict: createPredict(session, outputs, log),
     close: () => session.close(),
   };
 }
@@ -169,13 +170,20 @@ function toTensorSpecs(
     const uncarried = findUncarried(type);
     if (uncarried !== undefined) throw notCarried(role, name, uncarried);
   }
-  return ports.flatMap(({ name, type }) => {
+  return ports.flatMap((port) => {
+    const { name, type } = port;
+    const scores = role === "Output" ? scoresSpec(port, labelsOf(declared, name)) : undefined;
+    if (scores !== undefined) return [scores];
     const { dtype, shape } = carriedTensor(role, type) ?? NONE;
     if (dtype === undefined) return [];
     const rankIsKnown = shape.length > 0 || declared.some((one) => one.name === name && one.hasShape);
     if (!rankIsKnown) return [{ name, dtype }];
     return [{ name, dtype, shape: shape.map((dimension) => (typeof dimension === "number" ? dimension : -1)) }];
   });
+}
+
+function labelsOf(declared: readonly DeclaredValue[], output: string): readonly string[] | undefined {
+  return declared.find(({ name }) => name === output)?.labels;
 }
 
 function notCarried(role: string, name: string, what: string, advice = CONVERTED): ServingError {
@@ -185,12 +193,14 @@ function notCarried(role: string, name: string, what: string, advice = CONVERTED
 const FOR_HOOKS = "requests carry tensors alone; hooks give and get the model's other values by args.session.run";
 
 /**
- * Creates the function that answers requests: with the outputs that are tensors, if
- * all inputs are. The log has what requests do not carry.
+ * Creates the function that answers requests: with the outputs that are tensors, or maps of scores, if
+ * all inputs are tensors. The log has what requests do not carry.
  */
-function createPredict(session: OnnxSession, log: Logger): Model["predict"] {
+function createPredict(session: OnnxSession, specs: readonly TensorSpec[], log: Logger): Model["predict"] {
   const inputs = session.inputs.filter(({ type }) => carriedTensor("Input", type) === undefined);
-  const outputs = session.outputs.filter(({ type }) => carriedTensor("Output", type) === undefined);
+  const maps = session.outputs.filter(({ type }) => carriedTensor("Output", type) === undefined);
+  const scores = specs.filter(({ name }) => maps.some((port) => port.name === name));
+  const outputs = maps.filter((port) => !scores.some(({ name }) => name === port.name));
   const others = [...inputs, ...outputs];
   if (others.length > 0) log.warn(FOR_HOOKS, { values: others.map(describePort) });
   const [culprit] = outputs.length < session.outputs.length ? inputs : others;
@@ -198,7 +208,9 @@ function createPredict(session: OnnxSession, log: Logger): Model["predict"] {
     const message = `${describePort(culprit)}, which no request carries; a hook can run the model by args.session.run.`;
     return () => Promise.reject(failedPrecondition(message));
   }
-  const run = (inputs: Tensors, call: PredictCall) => session.run(inputs, call) as Promise<Tensors>;
+  const runPlain = (inputs: Tensors, call: PredictCall) => session.run(inputs, call) as Promise<Tensors>;
+  const runMaps: typeof runPlain = async (inputs, call) => withScores(await session.run(inputs, call), scores);
+  const run = scores.length === 0 ? runPlain : runMaps;
   if (outputs.length === 0) return run;
   const carried = session.outputs.filter((port) => !outputs.includes(port)).map(({ name }) => name);
   return (inputs, call) => run(inputs, { ...call, outputs: call.outputs ?? carried, signal: call.signal });
