@@ -79,7 +79,7 @@ function sealInThread(
 /** Seals the outputs of a pipeline without hooks for a request in JSON; a codec thread writes large ones. */
 export async function sealTensors(step: Step, request: InferRequest): Promise<Payload> {
   const tensors = step.values as Tensors;
-  if (!isLargeText(Object.values(tensors))) return sealOutputs(step, request, false);
+  if (!isLargeText(Object.values(tensors))) return sealOutputs(step, request, undefined);
   const sealed = sealInThread(tensors, request.call);
   return toPayload(await sealed.catch((reason) => Promise.reject(unsendable(reason, step))));
 }

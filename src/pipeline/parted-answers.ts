@@ -138,7 +138,8 @@ export class PartedAnswers {
   /** Headers that hooks set go with the first part. */
   async #seal(step: Step, { request, ctx }: PartedRequest, isFirst: boolean): Promise<InferResponse> {
     const isPlainJson = ctx === undefined && request.inputs.kind === "json";
-    const outputs = isPlainJson ? await sealTensors(step, request) : sealOutputs(step, request, ctx !== undefined);
+    const hooks = ctx === undefined ? undefined : { outputs: this.#parts.hooks?.outputs, isPart: true };
+    const outputs = isPlainJson ? await sealTensors(step, request) : sealOutputs(step, request, hooks);
     return toAnswer(this.#parts.served, request, { outputs, ...(isFirst && ctx && checkResponse(ctx.response)) });
   }
 
@@ -153,7 +154,7 @@ export class PartedAnswers {
     try {
       await this.#each(inputs, parted, async (step) => {
         if (parts.length === MAX_COLLECTED) throw tooMany();
-        const sealed = sealOutputs(step, { inputs: request.inputs }, true);
+        const sealed = sealOutputs(step, { inputs: request.inputs }, {});
         memory.grow(payloadBytes(sealed));
         parts.push(sealed.kind === "json" ? openPayload(sealed) : copyTensors(sealed.tensors));
       });

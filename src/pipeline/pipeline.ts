@@ -170,7 +170,7 @@ export class Pipeline {
     const { hooks, served } = this.#parts;
     const { metadata, contentType } = ctx === undefined ? NOTHING_SET : checkResponse(ctx.response);
     return toAnswer(served, request, {
-      outputs: sealOutputs(step, request, hooks !== undefined),
+      outputs: sealOutputs(step, request, hooks),
       metadata,
       contentType,
     });
@@ -246,7 +246,7 @@ async function runJson(
 ): Promise<InferResponse> {
   if (json.length <= LARGE_MESSAGE_BYTES) {
     const step = await stages.run(openPayload(request.inputs), request);
-    const sealed = step.giver === undefined ? sealOutputs(step, request, false) : await sealTensors(step, request);
+    const sealed = step.giver === undefined ? sealOutputs(step, request, undefined) : await sealTensors(step, request);
     return toAnswer(served, request, { outputs: sealed });
   }
   const large = await openLargeJson(request, json, { models, stages });

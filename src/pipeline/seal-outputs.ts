@@ -1,6 +1,9 @@
 import { publicText, ServingError } from "../errors.ts";
+import type { HookSet } from "../hooks/hook-set.ts";
+import { nearest } from "../platform/text/nearest.ts";
 import type { Values } from "../tensor/plain-value.ts";
 import { assertOutputs } from "../tensor/signature/choose-signature.ts";
+import type { TensorSpec } from "../tensor/signature/signature.ts";
 import { createTensors, type Tensor, type Tensors } from "../tensor/tensor.ts";
 import { type Payload, sealPayload } from "./payload.ts";
 
@@ -17,17 +20,47 @@ interface Asked {
   readonly outputs?: readonly string[] | undefined;
 }
 
+/** Hooks whose declared outputs an answer has; a part of one has some of them. */
+interface Declared extends Pick<HookSet, "outputs"> {
+  readonly isPart?: boolean;
+}
+
 /**
  * Converts the last step's values to the kind of payload that the request has; throws
- * `internal` for those that cannot be sent.
+ * `internal` for those that cannot be sent, and for an answer that lacks an output which `hooks` declare.
  */
-export function sealOutputs(step: Step, { inputs, outputs }: Asked, hasHooks: boolean): Payload {
+export function sealOutputs(step: Step, { inputs, outputs }: Asked, hooks: Declared | undefined): Payload {
+  if (hooks?.outputs !== undefined && inputs.kind === "tensors") checkDeclared(step, hooks.outputs, hooks.isPart);
   const sealed =
-    hasHooks || inputs.kind === "json"
+    hooks !== undefined || inputs.kind === "json"
       ? sealValues(step, inputs.kind)
       : { kind: inputs.kind, tensors: step.values as Tensors };
   if (outputs === undefined || sealed.kind === "json") return sealed;
   return { kind: "tensors", tensors: pickOutputs(sealed.tensors, outputs) };
+}
+
+/** Values that a model gave, or the client, are no hook's fault. */
+function checkDeclared({ values, giver }: Step, declared: readonly TensorSpec[], isPart = false): void {
+  const names = declared.map(({ name }) => name);
+  const missing = names.filter((name) => !Object.hasOwn(values, name));
+  const suffices = isPart ? missing.length < names.length : missing.length === 0;
+  if (suffices || names.length === 0 || !giver?.startsWith(HOOK)) return;
+  const others = Object.keys(values).filter((name) => !names.includes(name));
+  const came = others.map((name) => `"${name}"${meant(name, missing)}`).join(", ") || "nothing else";
+  const lacks = missing.map((name) => `"${name}"`).join(", ");
+  throw new ServingError("internal", `${giver} did not return the declared ${plural(missing)} ${lacks}, but ${came}.`);
+}
+
+/** Beginning of the givers that are hooks. */
+const HOOK = "The hook ";
+
+function meant(name: string, missing: readonly string[]): string {
+  const near = nearest(name, missing);
+  return near === undefined ? "" : ` (did you mean "${near}"?)`;
+}
+
+function plural({ length }: readonly string[]): string {
+  return length === 1 ? "output" : "outputs";
 }
 
 function sealValues({ values, giver }: Step, kind: Payload["kind"]): Payload {
