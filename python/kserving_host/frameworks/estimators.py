@@ -23,7 +23,9 @@ class EstimatorFramework(BaseFramework):
     # What the library computes in.
     number_type = "float64"
     # By output, in the order of the answer.
-    methods = {name: name for name in ("predict", "predict_proba", "predict_log_proba", "transform")}
+    methods = {name: name for name in ("predict", "predict_proba", "transform")}
+    # Those that are called only where they are asked for: their values may be infinite, which JSON has no word for.
+    methods_asked_for = {}
     # True where the library itself says which columns of a table are missing, or not known.
     checks_columns = False
     # True where a column that is missing has missing values.
@@ -34,7 +36,7 @@ class EstimatorFramework(BaseFramework):
 
     def predict(self, inputs, wanted):
         rows = self.rows(inputs)
-        names = [name for name in self._methods if wanted is None or any(_is_of(name, output) for output in wanted)]
+        names = self._methods if wanted is None else [name for name in self._callable if any(_is_of(name, output) for output in wanted)]
         try:
             results = self._results(rows, names)
         except (TypeError, ValueError):
@@ -45,7 +47,8 @@ class EstimatorFramework(BaseFramework):
         return {output: array for name, result in results for output, array in _arrays(name, result)}
 
     def _results(self, rows, names):
-        return [(name, getattr(self.model, self.methods[name])(rows)) for name in names]
+        methods = {**self.methods, **self.methods_asked_for}
+        return [(name, getattr(self.model, methods[name])(rows)) for name in names]
 
     def rows(self, inputs):
         """What the library takes: the rows of the one input, or a table whose columns are the inputs, by the names of the features or their numbers."""
@@ -66,17 +69,18 @@ class EstimatorFramework(BaseFramework):
         """Takes over an estimator that was loaded."""
         self.model = estimator
         self.model_class = type(estimator)
-        self._methods = [name for name, method in self.methods.items() if callable(_method(estimator, method))]
+        self._callable = [name for name, method in {**self.methods, **self.methods_asked_for}.items() if callable(_method(estimator, method))]
+        self._methods = [name for name in self._callable if name in self.methods]
         if not self._methods:
             raise invalid(f"A {type(estimator).__name__} is no model: it has none of {', '.join(self.methods.values())}.")
-        self._methods = self._chosen(self._methods)
+        if self.request.outputs is not None:
+            self._methods = self._callable = self._chosen(self.request.outputs)
 
-    def _chosen(self, names):
-        """Those that `-o outputs` names, in its order; all where it names none."""
-        chosen = names if self.request.outputs is None else self.request.outputs
-        missing = [name for name in chosen if name not in names]
+    def _chosen(self, chosen):
+        """Those that `-o outputs` names, in its order."""
+        missing = [name for name in chosen if name not in self._callable]
         if missing:
-            raise invalid(f'The model has no output "{missing[0]}", which the option outputs names. It has {", ".join(names)}.')
+            raise invalid(f'The model has no output "{missing[0]}", which the option outputs names. It has {", ".join(self._callable)}.')
         return chosen
 
     def features(self):

@@ -6,6 +6,7 @@ from .pickles import load_pickle
 
 class Framework(EstimatorFramework):
     checks_columns = True
+    methods_asked_for = {name: name for name in ("predict_log_proba", "decision_function")}
 
     def load(self):
         self.use(load_pickle(self.request.path, self.request.options))
