@@ -1,7 +1,9 @@
 import { isUtf8 } from "node:buffer";
 import { invalidArgument } from "../../errors.ts";
 import { defineJob } from "../../platform/codec-host/job.ts";
+import { LARGE_MESSAGE_BYTES } from "../../platform/codec-host/large-message.ts";
 import { DecodeBudget } from "../../platform/limits/memory/decode-budget.ts";
+import type { HttpExchange } from "../../proxy/http-exchange.ts";
 import { decodeBase64, withoutSpaces } from "../../tensor/codecs/json/decode-base64.ts";
 import { parseJson } from "../../tensor/codecs/json/json-reader.ts";
 import { type JsonTensorRules, type Mismatch, toJsonTensor } from "../../tensor/codecs/json/json-tensor.ts";
@@ -17,7 +19,11 @@ import { JsonWriter } from "../../tensor/codecs/json/json-writer.ts";
 import { type TensorStyle, writeTensor } from "../../tensor/codecs/json/tensor-json.ts";
 import { DATA_TYPES } from "../../tensor/data-types.ts";
 import { type DType, isDType } from "../../tensor/dtype.ts";
+import { createRecord } from "../../tensor/record.ts";
 import { createTensors, MAX_RANK, type Tensor, type Tensors } from "../../tensor/tensor.ts";
+import { toPredictBody, toPredictBodyJob } from "../sagemaker/http-codec.ts";
+import type { PredictRequest } from "../tensorflow-serving/http-predict.ts";
+import { isNamedInstance } from "../tensorflow-serving/http-rows.ts";
 
 /** A predict request of the original proxy, from JSON or a form. */
 export interface KibernetikaRequest {
@@ -39,6 +45,68 @@ export function parseKibernetikaJson(body: Uint8Array, maxBytes: number): Kibern
 
 /** {@link parseKibernetikaJson} for a codec thread. */
 export const parseKibernetikaJsonJob = defineJob(import.meta.url, "parseKibernetikaJsonJob", parseKibernetikaJson);
+
+/** The member of a request of TensorFlow Serving's REST API that a body is: rows, or columns by their names. */
+type PlainMember = "instances" | "inputs";
+
+const BYTES = { list: "[".charCodeAt(0), object: "{".charCodeAt(0), space: " ".charCodeAt(0) };
+
+/** Tells bodies of plain values, a list of rows or an object of columns, from the original's form: undefined. */
+export function plainMember(body: Uint8Array): PlainMember | undefined {
+  const first = body.find((byte) => byte > BYTES.space);
+  if (first === BYTES.list) return "instances";
+  const isColumns =
+    first === BYTES.object && !Buffer.from(body.buffer, body.byteOffset, body.length).includes('"inputs"');
+  return isColumns ? "inputs" : undefined;
+}
+
+/** A body of plain values: rows, columns, or the lines of CSV. */
+export type PlainForm = PlainMember | "csv";
+
+interface PlainChoice {
+  readonly form: PlainForm;
+  /** Empty = the default. */
+  readonly signature: string;
+  readonly exchange: HttpExchange;
+}
+
+/**
+ * Reads a body of plain values as a request of TensorFlow Serving's REST API, which knows the model's inputs once it
+ * has the model. Throws `invalid_argument` for one that is neither rows nor columns.
+ */
+export async function readPlainRequest(
+  body: Buffer,
+  { form, signature, exchange }: PlainChoice,
+): Promise<Pick<PredictRequest, "body" | "parsed" | "isCsv">> {
+  const { maxMessageBytes } = exchange;
+  const isLarge = body.length > LARGE_MESSAGE_BYTES;
+  if (form === "csv") {
+    const args = [body, "csv", maxMessageBytes] as const;
+    const { json } = isLarge ? await exchange.decode(toPredictBodyJob, [...args], body) : toPredictBody(...args);
+    return { body: withSignature(json.subarray(1), signature), isCsv: true };
+  }
+  if (isLarge) return { body: withSignature(Buffer.concat([Buffer.from(`"${form}":`), body, CLOSED]), signature) };
+  const budget = new DecodeBudget(maxMessageBytes);
+  const root = createRecord<JsonValue>();
+  root[form] = parsePlain(body, form, budget);
+  return { body, parsed: { root, signature, outputFilter: [], budget, isCsv: false } };
+}
+
+const CLOSED = Buffer.from("}");
+
+/** A JSON object of the members given, with the signature's name before them. */
+function withSignature(members: Uint8Array, signature: string): Buffer {
+  return Buffer.concat([Buffer.from(`{"signature_name":${JSON.stringify(signature)},`), members]);
+}
+
+function parsePlain(body: Uint8Array, form: PlainMember, budget: DecodeBudget): JsonValue {
+  const value = parseJson(body, budget);
+  if (form === "instances") return value;
+  const isColumns = isNamedInstance(value) && !Object.values(value).some(isNamedInstance);
+  // Its errors say which members the original's form has.
+  if (!isColumns || Object.keys(value).length === 0) toRequest(value, budget);
+  return value;
+}
 
 function toRequest(root: JsonValue, budget: DecodeBudget): KibernetikaRequest {
   if (!isJsonObject(root)) throw invalidArgument(`The body is ${dumpJson(root)}; expected an object with "inputs".`);

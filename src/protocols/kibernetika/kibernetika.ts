@@ -16,10 +16,18 @@ import { answeredJson } from "../answered-tensors.ts";
 import { jsonContent, type Paths, refusals } from "../endpoint-paths.ts";
 import { exampleValues } from "../example-values.ts";
 import type { Protocol } from "../protocol.ts";
+import { answerPredict, type WritePredicted } from "../tensorflow-serving/http-predict.ts";
 import { namedSchema, valueSchema } from "../value-schema.ts";
 import { createKibernetikaGrpc } from "./grpc-service.ts";
 import { checkMimeType, isLargeAnswer, toJsonAnswer, toKibernetikaAnswer, toLargeAnswer } from "./http-answer.ts";
-import { type KibernetikaRequest, parseKibernetikaJson, parseKibernetikaJsonJob } from "./http-codec.ts";
+import {
+  type KibernetikaRequest,
+  type PlainForm,
+  parseKibernetikaJson,
+  parseKibernetikaJsonJob,
+  plainMember,
+  readPlainRequest,
+} from "./http-codec.ts";
 import { parseKibernetikaForm, parseKibernetikaFormJob } from "./http-multipart.ts";
 import { inferJson } from "./infer-json.ts";
 
@@ -51,11 +59,16 @@ const PREDICT_JSON = /^\/serving-proxy\/?(?:\?|$)/;
 const JSON_TYPES: ReadonlySet<string> = new Set(["", "text/plain"]);
 /** The type that `curl -d` sends, with JSON as well as with fields. */
 const ENCODED_FORM = "application/x-www-form-urlencoded";
+const CSV_TYPE = "text/csv";
 
 async function predict(service: InferenceService, url: string, exchange: HttpExchange): Promise<HttpAnswer> {
   const choice = parsePath(url);
   const call = exchange.callInfo();
-  const request = await readRequest(exchange);
+  if (!isTaken(exchange.mediaType)) throw unsupportedType(exchange.mediaType);
+  const body = await exchange.readBody();
+  const form = plainFormOf(exchange.mediaType, body);
+  if (form !== undefined) return answerPlain(service, { choice, body, form }, exchange);
+  const request = await readRequest(body, exchange);
   checkMimeType(request.outMimeType);
   const inParts = acceptedParts(exchange.request);
   if (inParts !== undefined)
@@ -67,9 +80,37 @@ async function predict(service: InferenceService, url: string, exchange: HttpExc
   return toHttpAnswer(await infer(service, { choice, request, call }), request, exchange);
 }
 
+/** Rows or columns of plain values; undefined for a body of another form. */
+function plainFormOf(mediaType: string, body: Uint8Array): PlainForm | undefined {
+  if (mediaType === CSV_TYPE) return "csv";
+  return isForm(mediaType, body) ? undefined : plainMember(body);
+}
+
+interface PlainCall {
+  readonly choice: PathChoice;
+  readonly body: Buffer;
+  readonly form: PlainForm;
+}
+
+/** Answers in the form that all answers of this protocol have. */
+async function answerPlain(
+  service: InferenceService,
+  { choice, body, form }: PlainCall,
+  exchange: HttpExchange,
+): Promise<HttpAnswer> {
+  const request = await readPlainRequest(body, { form, signature: choice.signature, exchange });
+  const ref = { model: modelOf(service, choice.model), ...(choice.version && { version: choice.version }) };
+  const write: WritePredicted = async ({ answer }) => toHttpAnswer(answer, ANY_OUTPUTS, exchange);
+  const writePart: WritePredicted = ({ answer }) => toJsonAnswer(answer, ANY_OUTPUTS, exchange);
+  const inParts = acceptedParts(exchange.request);
+  return answerPredict(service, { ref, ...request, write, writePart, inParts }, exchange);
+}
+
+const ANY_OUTPUTS: Pick<KibernetikaRequest, "outFilter" | "outMimeType"> = { outFilter: [], outMimeType: "" };
+
 function toHttpAnswer(
   response: InferResponse,
-  request: KibernetikaRequest,
+  request: Pick<KibernetikaRequest, "outFilter" | "outMimeType">,
   exchange: HttpExchange,
 ): HttpAnswer | Promise<HttpAnswer> {
   if (!isLargeAnswer(response, request)) return toKibernetikaAnswer(response, request);
@@ -140,10 +181,8 @@ function decodeSegment(segment: string): string {
   }
 }
 
-async function readRequest(exchange: HttpExchange): Promise<KibernetikaRequest> {
+async function readRequest(body: Buffer, exchange: HttpExchange): Promise<KibernetikaRequest> {
   const { mediaType, maxMessageBytes, request } = exchange;
-  if (!isTaken(mediaType)) throw unsupportedType(mediaType);
-  const body = await exchange.readBody();
   const isLarge = body.length > LARGE_MESSAGE_BYTES;
   if (!isForm(mediaType, body)) {
     if (!isLarge) return parseKibernetikaJson(body, maxMessageBytes);
@@ -156,7 +195,7 @@ async function readRequest(exchange: HttpExchange): Promise<KibernetikaRequest> 
 
 function isTaken(mediaType: string): boolean {
   const isJson = JSON_TYPES.has(mediaType) || /[/+]json$/.test(mediaType);
-  return isJson || mediaType === ENCODED_FORM || mediaType === "multipart/form-data";
+  return isJson || [CSV_TYPE, ENCODED_FORM, "multipart/form-data"].includes(mediaType);
 }
 
 /** An encoded form begins with the letter of a field's name, and no JSON object does. */
@@ -168,7 +207,7 @@ function isForm(mediaType: string, body: Uint8Array): boolean {
 function unsupportedType(mediaType: string): HttpError {
   return new HttpError(
     415,
-    `Content-Type "${mediaType}" is not supported; send application/json or multipart/form-data.`,
+    `Content-Type "${mediaType}" is not supported; send application/json, text/csv or multipart/form-data.`,
   );
 }
 
@@ -196,7 +235,7 @@ function predictOperation(name: string, signature: Signature): object {
   const { inputs, outputs } = signature;
   const body = {
     type: "object",
-    required: ["inputs"],
+    ...(inputs && { required: ["inputs"] }),
     properties: {
       inputs: inputs === undefined ? ANY_INPUTS : namedSchema(inputs, { isRequired, schemaOf: inputSchema }),
       out_filter: { type: "array", items: { type: "string" }, description: "The outputs wanted; all without it" },
@@ -206,7 +245,7 @@ function predictOperation(name: string, signature: Signature): object {
   return {
     summary: `Run the model ${name}, by the original proxy's JSON`,
     description:
-      "The same path takes forms, with fields such as byte_image and float_threshold. Accept: text/event-stream or application/x-ndjson asks for the parts of an answer, each of them such an answer.",
+      "The same path takes plain values: a list of rows, an object of columns, CSV; and forms, with fields such as byte_image and float_threshold. Accept: text/event-stream or application/x-ndjson asks for the parts of an answer, each of them such an answer.",
     requestBody: { required: true, content: jsonContent(body, exampleBody(signature)) },
     responses: {
       200: {
@@ -221,7 +260,7 @@ function predictOperation(name: string, signature: Signature): object {
 function exampleBody(signature: Signature): object | undefined {
   const values = exampleValues(signature);
   const needed = signature.inputs?.filter(isRequired);
-  if (values === undefined || needed === undefined || needed.some(takesImages)) return undefined;
+  if (values === undefined || needed === undefined || needed.some(takesImages)) return needed ? undefined : values;
   return { inputs: Object.fromEntries(needed.map(({ name, dtype }) => [name, { dtype, data: values[name] }])) };
 }
 

@@ -31,14 +31,18 @@ export interface PredictRequest {
   readonly ref: ModelRef;
   /** Its JSON. */
   readonly body: Buffer;
+  /** The JSON as it was read; absent = it is read here. */
+  readonly parsed?: PredictBody | undefined;
   /** True for JSON that was made of CSV. Default false. */
   readonly isCsv?: boolean;
   /** Absent = it is another protocol's, to which they do not apply. */
   readonly settings?: ProtocolSettings;
   /** Writes the answer. Default: as `:predict` does. */
   readonly write?: WritePredicted | undefined;
-  /** An answer in parts, each as `:predict` writes an answer; absent = there is one answer. */
+  /** An answer in parts; absent = there is one answer. */
   readonly inParts?: PartChoice | ChooseParts | undefined;
+  /** Writes a part. Default: as `:predict` writes an answer. */
+  readonly writePart?: WritePredicted | undefined;
 }
 
 /** Chooses the parts in which a model answers; undefined = one answer. */
@@ -50,20 +54,23 @@ export type WritePredicted = (predicted: Predicted, exchange: HttpExchange) => P
 /** Answers `:predict` in the words of TensorFlow Serving's REST API. */
 export async function answerPredict(
   service: InferenceService,
-  { ref, body, isCsv = false, settings, write = toPredictions, inParts }: PredictRequest,
+  request: PredictRequest,
   exchange: HttpExchange,
 ): Promise<HttpAnswer> {
+  const { ref, body, isCsv = false, settings, write = toPredictions, inParts, writePart } = request;
   exchange.record.model = ref.model;
   const call = exchange.callInfo();
   // As in the original, invalid JSON is reported before a missing model; a large body is parsed once the model is
   // known.
   const isLarge = body.length > LARGE_MESSAGE_BYTES;
-  const parsed = isLarge ? undefined : parsePredictBody(body, new DecodeBudget(exchange.maxMessageBytes), isCsv);
+  const read = () => (isLarge ? undefined : parsePredictBody(body, new DecodeBudget(exchange.maxMessageBytes), isCsv));
+  const { parsed = read() } = request;
   const received = { body, isCsv, parsed, settings, call };
   const lease = await service.acquire(ref, call);
   const choice = typeof inParts === "function" ? inParts(lease.description) : inParts;
   if (choice === undefined) return write(await infer(lease, received, exchange), exchange);
-  return answerPredictedParts(choice, { run: (send) => infer(lease, received, exchange, send), write }, exchange);
+  const run: PartedPredict["run"] = (send) => infer(lease, received, exchange, send);
+  return answerPredictedParts(choice, { run, write, writePart }, exchange);
 }
 
 /** A request whose answer may come in parts, which `send` takes. */
@@ -71,12 +78,13 @@ interface PartedPredict {
   readonly run: (send: (part: Predicted) => Promise<void>) => Promise<Predicted>;
   /** Writes the only answer. */
   readonly write: WritePredicted;
+  readonly writePart?: WritePredicted | undefined;
 }
 
-/** Answers with the parts of what a model predicts, each as `:predict` writes an answer. */
+/** Answers with the parts of what a model predicts, each as `:predict` writes an answer unless it is said otherwise. */
 export function answerPredictedParts(
   choice: PartChoice,
-  { run, write }: PartedPredict,
+  { run, write, writePart = (part) => toPredictions(part, exchange, true) }: PartedPredict,
   exchange: HttpExchange,
 ): Promise<HttpAnswer> {
   return answerInParts<Predicted>(choice, exchange, {
@@ -84,7 +92,7 @@ export function answerPredictedParts(
       const predicted = await run(send);
       return { ...predicted, parts: predicted.answer.parts };
     },
-    toPart: (part) => toPredictions(part, exchange, true),
+    toPart: (part) => writePart(part, exchange),
     toAnswer: (predicted) => write(predicted, exchange),
   });
 }

@@ -123,10 +123,12 @@ export function readInputs(body: PredictBody, known: Signature = {}): PredictInp
   }
   const rules = rulesFor(body, known);
   const frame = specs === undefined ? readDataFrame(root, isTabular, budget) : undefined;
-  if (frame !== undefined) return { format: "row", inputs: readInstances(frame, { specs, rules }, budget) };
+  if (frame !== undefined)
+    return { format: "row", inputs: readInstances(frame, toKnownInputs(specs, known, rules), budget) };
   if (inputs !== undefined) {
     const columnSpecs = specs && withEncodedImages(specs, ({ name }) => valueNamed(inputs, name));
-    return { format: "column", inputs: readColumns(inputs, toKnownInputs(columnSpecs, known, rules), budget) };
+    const columns = tableOf(onlyValue(inputs), body, known) ?? inputs;
+    return { format: "column", inputs: readColumns(columns, toKnownInputs(columnSpecs, known, rules), budget) };
   }
   if (instances === undefined) throw invalidArgument("Missing 'inputs' or 'instances' key");
   const length = listLength(instances);
@@ -136,10 +138,28 @@ export function readInputs(body: PredictBody, known: Signature = {}): PredictInp
   const rows = isJsonList(instances) && mayMiss(body, known) ? withoutMissingTexts(instances) : instances;
   const first = isJsonList(rows) ? rows[0] : undefined;
   const rowSpecs = specs && withEncodedImages(specs, ({ name }) => valueNamed(first, name));
-  const columns =
-    isTabular && specs === undefined && isJsonList(rows) && columnsOfRows(rows, featuresOf(known), budget);
-  if (columns) return { format: "row", inputs: readNamedColumns(columns, undefined, rules, budget) };
+  const columns = tableOf(rows, body, known);
+  if (columns) return { format: "row", inputs: readNamedColumns(columns, toKnownInputs(specs, known, rules), budget) };
   return { format: "row", inputs: readInstances(rows, toKnownInputs(rowSpecs, known, rules), budget) };
+}
+
+/**
+ * The columns of rows of texts and numbers, or of rows below their names, for a model of tables; for any other one, of
+ * CSV with a line of names. Undefined for others.
+ */
+function tableOf(instances: JsonValue, { isCsv, budget }: PredictBody, known: Signature): JsonObject | undefined {
+  const { inputs, isTabular = false } = known;
+  const isOfTable = isTabular && inputs === undefined;
+  if (!isJsonList(instances) || !(isOfTable || isCsv)) return undefined;
+  const features = inputs?.map(({ name }) => name) ?? featuresOf(known);
+  return columnsOfRows({ instances, features, isCsv, needsNames: !isOfTable }, budget);
+}
+
+/** The value of the only member of an object, or what is none. */
+function onlyValue(value: JsonValue): JsonValue {
+  if (!isJsonObject(value) || isBase64Object(value)) return value;
+  const [only = null, ...others]: readonly JsonValue[] = Object.values(value);
+  return others.length === 0 ? only : null;
 }
 
 /** Null is a missing value of a table, and in CSV NaN, or an empty text. */
@@ -157,8 +177,9 @@ const FLOATS: ReadonlySet<string> = new Set(["float16", "bfloat16", "float32", "
 
 function featuresOf({ suggestedInputs: [only, ...others] = [] }: Signature): readonly string[] | undefined {
   if (only === undefined) return undefined;
-  // Models of named fields have an input for each.
-  return others.length === 0 ? (only.features ?? undefined) : [only, ...others].map(({ name }) => name);
+  // Other models have an input for each.
+  if (others.length === 0 && only.shape?.length !== 1) return only.features;
+  return [only, ...others].map(({ name }) => name);
 }
 
 /** The value of one name, or the value itself if it has no names. */
@@ -168,29 +189,32 @@ function valueNamed(value: JsonValue | undefined, name: string): JsonValue | und
 
 type Specs = readonly TensorSpec[] | undefined;
 
-function toKnownInputs(specs: Specs, { inputNames }: Signature, rules: JsonTensorRules): KnownInputs {
-  return { specs, unnamed: inputNames?.length === 1 ? inputNames[0] : undefined, rules };
+function toKnownInputs(specs: Specs, known: Signature, rules: JsonTensorRules): KnownInputs {
+  const { inputNames, suggestedInputs = [], isTabular = false } = known;
+  const unnamed = inputNames?.length === 1 ? inputNames[0] : undefined;
+  const isWide = isTabular && suggestedInputs.some(({ dtype }) => dtype === "float64");
+  return { specs, unnamed, rules, ...(isWide && { floats: "float64" }) };
 }
 
-function readColumns(
-  value: JsonValue,
-  { specs, unnamed = UNNAMED_INPUT, rules = rulesOf(specs) }: KnownInputs,
-  budget: DecodeBudget,
-): Tensors {
-  if (isJsonObject(value) && !isBase64Object(value)) return readNamedColumns(value, specs, rules, budget);
+function readColumns(value: JsonValue, known: KnownInputs, budget: DecodeBudget): Tensors {
+  if (isJsonObject(value) && !isBase64Object(value)) return readNamedColumns(value, known, budget);
+  const { specs, unnamed = UNNAMED_INPUT, rules = rulesOf(specs), floats } = known;
   if (specs !== undefined && specs.length > 1) {
     throw invalidArgument(
       "inputs is a plain value/list, but expecting an object as multiple input tensors required as per tensorinfo_map",
     );
   }
-  const { name, dtype } = specs?.[0] ?? { name: unnamed, dtype: inferDType([value]) };
+  const { name, dtype } = specs?.[0] ?? { name: unnamed, dtype: inferDType([value], floats) };
   return createTensors([[name, toJsonTensor(value, dtype, rules)]]);
 }
 
-function readNamedColumns(columns: JsonObject, specs: Specs, rules: JsonTensorRules, budget: DecodeBudget): Tensors {
-  const known = specs ?? inferColumns(columns, budget);
+function readNamedColumns(
+  columns: JsonObject,
+  { specs, rules = rulesOf(specs), floats }: KnownInputs,
+  budget: DecodeBudget,
+): Tensors {
   const tensors = createTensors();
-  for (const spec of known) {
+  for (const spec of specs ?? inferColumns(columns, floats, budget)) {
     const value = columns[spec.name];
     if (value !== undefined) tensors[spec.name] = toJsonTensor(value, spec.dtype, rules);
     else if (!("default" in spec)) throw invalidArgument(`Missing named input: ${spec.name} in 'inputs' object.`);
@@ -199,10 +223,14 @@ function readNamedColumns(columns: JsonObject, specs: Specs, rules: JsonTensorRu
 }
 
 /** The names that came; a dtype for each one's value. */
-function inferColumns(columns: JsonObject, budget: DecodeBudget): readonly Pick<TensorSpec, "name" | "dtype">[] {
+function inferColumns(
+  columns: JsonObject,
+  floats: KnownInputs["floats"],
+  budget: DecodeBudget,
+): readonly Pick<TensorSpec, "name" | "dtype">[] {
   const names = Object.keys(columns);
   budget.countInputs(names.length);
-  return names.map((name) => ({ name, dtype: inferDType([columns[name] as JsonValue]) }));
+  return names.map((name) => ({ name, dtype: inferDType([columns[name] as JsonValue], floats) }));
 }
 
 /**

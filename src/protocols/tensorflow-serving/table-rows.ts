@@ -25,25 +25,36 @@ const MISSING_TEXTS: ReadonlySet<string> = new Set([
 /** A row of a table: one value for each column. */
 type Row = readonly (null | boolean | string | JsonNumbers)[];
 
+/** Rows of a table, and facts by which they are told from others. */
+interface RowsOfTable {
+  readonly instances: JsonList;
+  /** The names of the model's columns, if they are known. */
+  readonly features: readonly string[] | undefined;
+  /** True for the lines of CSV, the first of which may have names that the model does not know. */
+  readonly isCsv: boolean;
+  /** True if only rows below names are a table. Default false. */
+  readonly needsNames?: boolean;
+}
+
 /**
  * The columns, by the names of the features or else by their numbers, of rows that have numbers and texts, or that
- * begin with the names of the features; undefined for rows that make one tensor. Throws `invalid_argument` for names
- * without rows.
+ * begin with names; undefined for rows that make one tensor. Throws `invalid_argument` for names without rows.
  */
 export function columnsOfRows(
-  instances: JsonList,
-  features: readonly string[] | undefined,
+  { instances, features, isCsv, needsNames = false }: RowsOfTable,
   budget: DecodeBudget,
 ): JsonObject | undefined {
-  const rows = toRows(instances, budget);
+  // Rows of others are left as they are, which costs nothing.
+  if (needsNames && ![instances[0] ?? null].flat().every(isName)) return undefined;
+  const rows = toRows(instances, { isCsv, budget });
   const [first] = rows ?? [];
   if (rows === undefined || first === undefined) return undefined;
-  const header = headerOf(first, features);
+  const header = isCsv ? headerOfCsv(rows, features) : headerOf(first, features);
   const values = header === undefined ? rows : rows.slice(1);
   if (values.length === 0)
     throw invalidArgument("There are only the names of the features; expected rows behind them.");
   const known = features?.length === first.length ? features : undefined;
-  if (header === undefined && !isMixed(values, known !== undefined)) return undefined;
+  if (header === undefined && (needsNames || !isMixed(values, known !== undefined))) return undefined;
   const columns = createRecord<JsonValue>();
   for (const [index, name] of (header ?? known ?? first.map((_, place) => String(place))).entries())
     columns[name] = values.map((row) => row[index] as JsonValue);
@@ -59,11 +70,14 @@ function orNull(value: JsonValue): JsonValue {
   return typeof value === "string" && MISSING_TEXTS.has(value) ? null : value;
 }
 
-/** Undefined if an instance is no row, or another has more values. */
-function toRows(instances: JsonList, budget: DecodeBudget): readonly Row[] | undefined {
+/** Undefined if an instance is no row, or another has more values. A line of one column is no list. */
+function toRows(
+  instances: JsonList,
+  { isCsv, budget }: Pick<RowsOfTable, "isCsv"> & { readonly budget: DecodeBudget },
+): readonly Row[] | undefined {
   const rows: Row[] = [];
   for (const instance of instances) {
-    const row = toRow(instance, budget);
+    const row = isCsv && isCell(instance) ? toRow([instance], budget) : toRow(instance, budget);
     if (row === undefined || row.length !== (rows[0] ?? row).length) return undefined;
     rows.push(row);
   }
@@ -88,6 +102,21 @@ function headerOf(row: Row, features: readonly string[] | undefined): readonly s
   const names = new Set(features);
   const isHeader = row.every((value) => typeof value === "string" && names.delete(value));
   return isHeader ? (row as readonly string[]) : undefined;
+}
+
+/** The names of the first line, one of which is a feature's, or has numbers below it. */
+function headerOfCsv(
+  [first = [], second = []]: readonly Row[],
+  features: readonly string[] = [],
+): readonly string[] | undefined {
+  if (!first.every(isName) || new Set(first).size < first.length) return undefined;
+  const known = new Set(features);
+  const isHeader = first.some((name, index) => known.has(name) || second[index] instanceof JsonNumbers);
+  return isHeader ? first : undefined;
+}
+
+function isName(cell: JsonValue): cell is string {
+  return typeof cell === "string" && cell !== "";
 }
 
 /**

@@ -108,8 +108,55 @@ describe("POST /predict", () => {
     const { httpUrl } = await startServer(ECHO);
     expect(await errorOf(post(`${httpUrl}/predict`, BODY, { "content-type": type }))).toEqual([
       415,
-      `Content-Type "${type.split(";")[0]}" is not supported; send application/json or multipart/form-data.`,
+      `Content-Type "${type.split(";")[0]}" is not supported; send application/json, text/csv or multipart/form-data.`,
     ]);
+  });
+
+  test.each([
+    ["rows by name", '[{"size": 2, "kind": "flat"}, {"size": null, "kind": "round"}]', "application/json"],
+    ["columns", '{"size": [2, null], "kind": ["flat", "round"]}', "application/x-www-form-urlencoded"],
+    ["CSV with a line of names", "size,kind\n2,flat\n,round\n", "text/csv"],
+  ])("takes %s", async (_, body, type) => {
+    const { httpUrl } = await startServer(ECHO);
+    const response = await post(`${httpUrl}/predict`, body, { "content-type": type });
+    expect([response.status, await response.text()]).toEqual([200, '{"size":[2.0,null],"kind":["flat","round"]}']);
+  });
+
+  test("takes rows of any size, of a model's only input too, and answers in parts where these are asked for", async () => {
+    const { httpUrl } = await startServer(ECHO);
+    const send = async (body: string, headers = JSON_TYPE) => (await post(`${httpUrl}/predict`, body, headers)).text();
+    expect(await send("[[1, 2.5], [3, 4]]")).toBe('{"inputs":[[1.0,2.5],[3.0,4.0]]}');
+    expect(await send('{"size": 2, "kind": "flat"}')).toBe('{"size":2,"kind":"flat"}');
+    const [rows, columns] = [new Array(40_000).fill('{"x": 7}'), new Array(40_000).fill("7")].map((list) => `${list}`);
+    const answer = JSON.stringify({ x: new Array(40_000).fill(7) });
+    expect(await send(`[${rows}]`)).toBe(answer);
+    expect(await send(`{"x": [${columns}]}`)).toBe(answer);
+    expect(await send(`x\n${"7\n".repeat(40_000)}`, { "content-type": "text/csv" })).toBe(answer);
+    expect(await send('[{"x": 1}]', { ...JSON_TYPE, accept: "application/x-ndjson" })).toBe('{"x":[1]}\n');
+  });
+
+  test("hands signature and version of rows on", async () => {
+    const service = new ScriptedService();
+    const { url } = await serveHttp(service);
+    await post(`${url}/predict/any/a%20b/7`, '[{"x": 1}]');
+    await post(`${url}/predict/any/a%20b/7`, "x\n1\n", { "content-type": "text/csv" });
+    await post(`${url}/predict`, '{"x": [1]}');
+    expect(service.requests.map(({ signature, version }) => [signature, version])).toEqual([
+      ["a b", 7n],
+      ["a b", 7n],
+      ["", undefined],
+    ]);
+  });
+
+  test.each([
+    ['{"input": {"x": {"dtype": 1, "data": 1}}}', /^"inputs" is missing or is not an object/],
+    ["{}", /^"inputs" is missing or is not an object/],
+    ["[]", /No values in 'instances' array/],
+    ['[{"x": 1}, 2]', /Expecting object but got list at item 1/],
+    ['[{"x": 1}', /^JSON Parse error/],
+  ])("refuses %s", async (body, message) => {
+    const { httpUrl } = await startServer(ECHO);
+    expect(await errorOf(post(`${httpUrl}/predict`, body, JSON_TYPE))).toEqual([400, expect.stringMatching(message)]);
   });
 
   test("takes an encoded form, as curl -d sends fields", async () => {

@@ -18,34 +18,35 @@ function read(json: string, signature: Signature, { isCsv = false, budget = ampl
 const texts = (...values: (string | Uint8Array)[]) =>
   values.map((value) => Uint8Array.from(Buffer.from(value as string)));
 const floats = (...values: number[]) => Float32Array.from(values);
+const doubles = (...values: number[]) => Float64Array.from(values);
 
 describe("rows of a table", () => {
   it.each([
-    ["by the names of its features", TABLE, ["n", "c"]],
-    ["by their numbers", NUMBERED, ["0", "1"]],
-  ])("with numbers and texts are columns, %s", (_, signature, [first = "", second = ""]) => {
+    ["by the names of its features", TABLE, ["n", "c"], doubles],
+    ["by their numbers", NUMBERED, ["0", "1"], floats],
+  ])("with numbers and texts are columns, %s", (_, signature, [first = "", second = ""], numbers) => {
     expect(read('{"instances": [[2.5, "b"], [1, "a"], [null, null]]}', signature)).toMatchObject({
-      [first]: { dtype: "float32", shape: [3], data: floats(2.5, 1, Number.NaN) },
+      [first]: { shape: [3], data: numbers(2.5, 1, Number.NaN) },
       [second]: { dtype: "bytes", shape: [3], data: texts("b", "a", MISSING_TEXT) },
     });
   });
 
   it("with texts and missing values are columns where these have names", () => {
     expect(read('{"instances": [[null, "b"]]}', TABLE)).toMatchObject({
-      n: { dtype: "float32", data: floats(Number.NaN) },
+      n: { dtype: "float64", data: doubles(Number.NaN) },
       c: { dtype: "bytes", data: texts("b") },
     });
   });
 
   it("may begin with the names of the features, in any order", () => {
     const rows = '{"instances": [["c", "n"], ["b", 2.5]]}';
-    expect(read(rows, TABLE)).toMatchObject({ c: { data: texts("b") }, n: { data: floats(2.5) } });
+    expect(read(rows, TABLE)).toMatchObject({ c: { data: texts("b") }, n: { data: doubles(2.5) } });
     expect(() => read('{"instances": [["c", "n"]]}', TABLE)).toThrow("expected rows behind them");
   });
 
   it("stay one tensor where they are numbers alone, or texts alone", () => {
     expect(read('{"instances": [[1, null], [2, 3]]}', TABLE)).toMatchObject({
-      inputs: { dtype: "float32", shape: [2, 2], data: floats(1, Number.NaN, 2, 3) },
+      inputs: { dtype: "float64", shape: [2, 2], data: doubles(1, Number.NaN, 2, 3) },
     });
     expect(read('{"instances": [["a", null]]}', NUMBERED)).toMatchObject({
       inputs: { dtype: "bytes", shape: [1, 2], data: texts("a", MISSING_TEXT) },
@@ -78,9 +79,42 @@ describe("rows of a table", () => {
 
   it("that are objects may lack values", () => {
     expect(read('{"instances": [{"n": 1.5}, {"c": "b", "n": null}]}', TABLE)).toMatchObject({
-      n: { data: floats(1.5, Number.NaN) },
+      n: { data: doubles(1.5, Number.NaN) },
       c: { data: texts(MISSING_TEXT, "b") },
     });
+  });
+});
+
+describe("a first line of CSV", () => {
+  const typed: Signature = { inputs: [{ name: "x", dtype: "float32" }, { name: "t", dtype: "bytes" }] }; // biome-ignore format: short
+  const csv = { isCsv: true };
+
+  it.each([
+    ["a model of tables", TABLE, "n", "c", doubles],
+    ["a model of such inputs", typed, "x", "t", floats],
+    ["a model that says nothing of its inputs", {}, "a", "b", floats],
+  ] as const)("names the columns for %s", (_, signature, number, text, numbers) => {
+    const rows = `{"instances": [["${text}", "${number}"], ["b", 2.5]]}`;
+    expect(read(rows, signature, csv)).toMatchObject({
+      [text]: { data: texts("b") },
+      [number]: { data: numbers(2.5) },
+    });
+  });
+
+  it("may have names that the model does not know, which stay", () => {
+    expect(Object.keys(read('{"instances": [["c", "m"], ["b", 2.5]]}', TABLE, csv))).toEqual(["c", "m"]);
+    expect(Object.keys(read('{"instances": [["d", "m"], ["b", 2.5]]}', TABLE, csv))).toEqual(["d", "m"]);
+  });
+
+  it("names the only column", () => {
+    const only: Signature = { isTabular: true, suggestedInputs: [{ name: "c", dtype: "bytes", shape: [-1] }] };
+    expect(read('{"instances": ["c", "b"]}', only, csv)).toMatchObject({ c: { data: texts("b") } });
+  });
+
+  it("is a row where it has no names", () => {
+    const words: Signature = { inputs: [{ name: "t", dtype: "bytes" }] };
+    expect(read('{"instances": [["a", "b"], ["c", "d"]]}', words, csv)).toMatchObject({ t: { shape: [2, 2] } });
+    expect(read('{"instances": [["a", "b"], ["c", "d"]]}', {}, csv)).toMatchObject({ inputs: { shape: [2, 2] } });
   });
 });
 

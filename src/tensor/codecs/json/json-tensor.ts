@@ -161,11 +161,16 @@ const INT64 = integerRange("int64");
 
 /**
  * The dtype of values that no signature describes, together: integer literals are int32 if all fit, else int64, or
- * uint64 above its range; with any other literal among them (1.5, 1.0, 1e3, NaN) they are float32; strings and encoded
+ * uint64 above its range; with any other literal among them (1.5, 1.0, 1e3, NaN) they are `floats`; strings and encoded
  * bytes are `bytes`, true and false `bool`. The first element that is not null says which of these it is; others must
  * follow it. Null counts as NaN among numbers.
  */
-export function inferDType(values: readonly JsonValue[]): DType {
+export function inferDType(values: readonly JsonValue[], floats: "float32" | "float64" = "float32"): DType {
+  const dtype = narrowDType(values);
+  return dtype === "float32" ? floats : dtype;
+}
+
+function narrowDType(values: readonly JsonValue[]): DType {
   const [first] = values;
   if (values.length === 1 && first instanceof JsonNumbers) return numberDType(first);
   let dtype: DType | undefined;
