@@ -12,7 +12,7 @@ import { writeNpy } from "../../tensor/codecs/npy.ts";
 import type { Values } from "../../tensor/plain-value.ts";
 import { chooseSignature } from "../../tensor/signature/choose-signature.ts";
 import { type ExampleInput, guessExamples, randomTensors } from "../../tensor/signature/example-inputs.ts";
-import type { Signature } from "../../tensor/signature/signature.ts";
+import { knownInputs, type Signature } from "../../tensor/signature/signature.ts";
 import type { Tensor, Tensors } from "../../tensor/tensor.ts";
 import { untilInterrupted } from "../lifecycle/until-interrupted.ts";
 import { withProgress } from "../live-line.ts";
@@ -38,7 +38,8 @@ Examples:
   kserving infer http://localhost:9001/v2/models/letters --input text=Hello --stream
 
 A value is JSON, a text, or @FILE: .npy, .json and .csv are read, any other file is one element of bytes, which is an
-image to an image input. @FILE without a name is the only input, or a .json with all of them.
+image to an image input. @FILE without a name is the only input, or a .json with all of them; of a model of tables it
+has rows: a .csv with a line of names, or a list of objects.
 `;
 
 /** Flags that choose the model. */
@@ -146,7 +147,7 @@ function noInput(spec: Signature | undefined): Error {
   const takes =
     spec === undefined
       ? ""
-      : ` The model is ${flowText({ inputs: spec.inputs, outputs: spec.outputs }).replaceAll(FIRM_SPACE, " ")}.`;
+      : ` The model is ${flowText({ inputs: knownInputs(spec), outputs: spec.outputs }).replaceAll(FIRM_SPACE, " ")}.`;
   return invalidArgument(`No input is given; expected --input NAME=VALUE for each, or --random.${takes}`);
 }
 

@@ -1,19 +1,21 @@
 import { readFile } from "node:fs/promises";
 import { invalidArgument, reasonText } from "../../errors.ts";
 import { readProblem } from "../../platform/text/file-problem.ts";
+import { toPredictBody } from "../../protocols/sagemaker/http-codec.ts";
+import { decodePredict } from "../../protocols/tensorflow-serving/http-request.ts";
 import { csvToJsonRows } from "../../tensor/codecs/csv-to-json-rows.ts";
 import { readNpy } from "../../tensor/codecs/npy.ts";
 import type { Values } from "../../tensor/plain-value.ts";
-import type { Signature } from "../../tensor/signature/signature.ts";
+import { DEFAULT_SIGNATURE, type Signature } from "../../tensor/signature/signature.ts";
 
 type Value = Values[string];
 
 /**
  * Reads `--input` flags: `NAME=@FILE` (npy, json, csv, else the file's bytes, such as an image), `NAME=JSON`,
- * `NAME=text`; `@FILE` alone is the only input, or a JSON file with all inputs, by name or as KServe V2 has them.
- * Throws `invalid_argument`.
+ * `NAME=text`; `@FILE` alone is the only input, or a JSON file with all inputs, by name or as KServe V2 has them, or the
+ * rows of a model of tables. Throws `invalid_argument`.
  */
-export async function readInputs(flags: readonly string[], signature: Pick<Signature, "inputs"> = {}): Promise<Values> {
+export async function readInputs(flags: readonly string[], signature: Signature = {}): Promise<Values> {
   const values: Record<string, Value> = Object.create(null);
   for (const flag of flags)
     for (const [name, value] of await readFlag(flag, signature)) {
@@ -23,9 +25,12 @@ export async function readInputs(flags: readonly string[], signature: Pick<Signa
   return values;
 }
 
-async function readFlag(flag: string, { inputs }: Pick<Signature, "inputs">): Promise<(readonly [string, Value])[]> {
+async function readFlag(flag: string, signature: Signature): Promise<(readonly [string, Value])[]> {
+  const { inputs, isTabular = false } = signature;
   const [, name, text] = /^([^=@[{]*)=(.*)$/s.exec(flag) ?? [];
   if (name !== undefined && text !== undefined) return [[name, await readValue(text, name)]];
+  const table = isTabular && inputs === undefined ? await readTable(flag, signature) : undefined;
+  if (table !== undefined) return Object.entries(table);
   const value = await readValue(flag, flag);
   if (isRequest(value)) return entriesOf(value);
   const names = (inputs ?? []).filter((spec) => spec.default === undefined).map((spec) => spec.name);
@@ -35,15 +40,35 @@ async function readFlag(flag: string, { inputs }: Pick<Signature, "inputs">): Pr
   throw invalidArgument(`--input is "${flag}", which does not say for which input; expected NAME=${flag}.${known}`);
 }
 
+/** Most memory that the values of a table take, in bytes. */
+const MAX_TABLE_BYTES = 1024 ** 3;
+
+/** Rows of a table, from JSON or CSV, as a server reads them; undefined for other values. */
+async function readTable(flag: string, signature: Signature): Promise<Values | undefined> {
+  const isCsv = /^@.*\.csv$/i.test(flag);
+  const value = isCsv ? undefined : await readValue(flag, flag);
+  const isRows = Array.isArray(value) || (isRequest(value) && !("inputs" in value));
+  if (!isCsv && !isRows) return undefined;
+  const request = { [Array.isArray(value) ? "instances" : "inputs"]: value };
+  const body = isCsv
+    ? toPredictBody(await readBytes(flag.slice(1)), "csv", MAX_TABLE_BYTES).json
+    : Buffer.from(JSON.stringify(request));
+  return decodePredict(body, { [DEFAULT_SIGNATURE]: signature }, MAX_TABLE_BYTES, isCsv).inputs;
+}
+
 async function readValue(text: string, place: string): Promise<Value> {
   if (text.startsWith("@")) return readValueFile(text.slice(1));
   return /^[[{"\d.-]|^(true|false)$/.test(text) ? parseJson(text, `--input ${place}`, text) : text;
 }
 
-async function readValueFile(path: string): Promise<Value> {
-  const bytes = await readFile(path).catch((cause) => {
+function readBytes(path: string): Promise<Buffer> {
+  return readFile(path).catch((cause) => {
     throw invalidArgument(`The input "${path}" ${readProblem(cause)}; expected a file that can be read.`, cause);
   });
+}
+
+async function readValueFile(path: string): Promise<Value> {
+  const bytes = await readBytes(path);
   if (/\.npy$/i.test(path)) return readNpy(bytes);
   if (/\.json$/i.test(path)) return parseJson(bytes.toString(), `"${path}"`);
   if (/\.csv$/i.test(path)) return csvToJsonRows(bytes.toString()).map((row) => JSON.parse(row));
@@ -61,7 +86,7 @@ function parseJson(text: string, place: string, otherwise?: string): Value {
 }
 
 /** A JSON object has all inputs. */
-function isRequest(value: Value): value is { readonly [key: string]: unknown } {
+function isRequest(value: Value | undefined): value is { readonly [key: string]: unknown } {
   return (
     typeof value === "object" &&
     value !== null &&

@@ -30,6 +30,7 @@ const FILES = {
   "v2.json": JSON.stringify(REQUEST),
   "named.json": JSON.stringify(BY_NAME),
   "x.csv": "1\n2.5\n",
+  "rows.csv": "city,age\nRome,30.5\n,\n",
   "labels.txt": "cat\ndog\nbird\n",
   "pixels.mjs": `export default { postprocess: () => ({ image: { dtype: "float32", shape: [1, 1, 2, 3], data: new Float32Array([0, 0, 0, 1, 1, 1]) }, other: 1 }) };`,
   "scores.mjs": `export default { postprocess: () => ({ scores: { dtype: "float32", shape: [2, 3], data: new Float32Array([0.1, 0.7, 0.2, 9, 8, 10]) } }) };`,
@@ -50,6 +51,24 @@ test.each([
   const signature = { inputs: [{ name: "x", dtype: "float32" }] } as const;
   expect({ ...(await readInputs([input], signature)) }).toEqual({ x: [1, 2.5] });
 });
+
+test.each([
+  ["CSV with a line of names", `@${at("rows.csv")}`],
+  ["a list of objects", '[{"city":"Rome","age":30.5},{"city":null,"age":null}]'],
+  ["columns", '{"city":["Rome",null],"age":[30.5,null]}'],
+])("%s is the rows of a model of tables", async (_, input) => {
+  const column = { shape: [-1] } as const;
+  const suggestedInputs = [
+    { name: "age", dtype: "float64", ...column },
+    { name: "city", dtype: "bytes", ...column },
+  ] as const;
+  const { age, city, ...others } = await readInputs([input], { isTabular: true, suggestedInputs });
+  expect(age).toEqual(createTensor("float64", [2], Float64Array.of(30.5, Number.NaN)));
+  expect(city).toMatchObject({ dtype: "bytes", data: [Buffer.from("Rome"), Uint8Array.of(0xff)].map(toBytes) });
+  expect(others).toEqual({});
+});
+
+const toBytes = (bytes: Uint8Array) => Uint8Array.from(bytes);
 
 test("infer runs a model on values, and prints JSON", async () => {
   const y = { dtype: "float32", shape: [2], data: [2.5, 3.25] };
