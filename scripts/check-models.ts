@@ -9,11 +9,11 @@ import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { isDeepStrictEqual } from "node:util";
 import { findDriver } from "../src/drivers/registry.ts";
-import { filledTensor } from "../src/models/filled-tensor.ts";
 import { findExampleInputs } from "../src/models/find-example-inputs.ts";
 import { loadHostedModel } from "../src/models/load-hosted-model.ts";
 import { createSilentLogger } from "../src/observability/logger.ts";
 import type { ExampleInput } from "../src/tensor/signature/example-inputs.ts";
+import { filledTensor } from "../src/tensor/signature/example-inputs.ts";
 import type { TensorSpec } from "../src/tensor/signature/signature.ts";
 import { createTensors } from "../src/tensor/tensor.ts";
 

@@ -1,5 +1,6 @@
 """Interface of each module of `frameworks/`: a class `Framework` with these methods."""
 
+import difflib
 import re
 
 import numpy as np
@@ -100,11 +101,15 @@ class BaseFramework:
         names = self.request.outputs
         return {name: self.to_array(leaf) for name, leaf in outputs.name_outputs(value, self.is_leaf, names).items()}
 
-    def check_names(self, inputs, required, known):
-        """For models whose inputs have names but no dtypes, which the server therefore does not check."""
-        for name in inputs:
-            if name not in known:
-                raise invalid(f'The model has no input "{name}". It has {", ".join(known)}.')
+    def check_names(self, inputs, required, known, passes_over=False):
+        """For models whose inputs have names but no dtypes, which the server therefore does not check. With `passes_over` other names may be there, but for one that is nearly that of an input which is not."""
+        missing = [name for name in known if name not in inputs]
+        of_model = set(known)
+        for name in [name for name in inputs if name not in of_model]:
+            meant = difflib.get_close_matches(name, missing, 1)
+            if meant or not passes_over:
+                hint = f' Did you mean "{meant[0]}"?' if meant else ""
+                raise invalid(f'The model has no input "{name}".{hint} It has {", ".join(known)}.')
         for name in required:
             if name not in inputs:
                 raise invalid(f'Input "{name}" is missing. The model takes {", ".join(known)}.')

@@ -1,4 +1,5 @@
 import { type ErrorCode, ServingError } from "../errors.ts";
+import { isObject } from "../tensor/record.ts";
 import type { Tensors } from "../tensor/tensor.ts";
 import type { CallError } from "./call-error.ts";
 
@@ -44,6 +45,25 @@ export interface DescribedTensor {
   readonly datatype: string;
   /** -1 = any size. */
   readonly shape: readonly number[];
+  /** Values that an input's elements have, as far as the model knows them; servers of ours tell them. */
+  readonly categories?: readonly (string | number)[];
+}
+
+/** The categories among an input's parameters, over HTTP or gRPC; nothing if there are none. */
+export function categoriesIn(parameters: unknown): Pick<DescribedTensor, "categories"> {
+  const { categories } = isObject(parameters) ? parameters : {};
+  const text = isObject(categories) ? categories.string_param : categories;
+  if (typeof text !== "string") return {};
+  try {
+    const list: unknown = JSON.parse(text);
+    return Array.isArray(list) && list.every(isCategory) ? { categories: list } : {};
+  } catch {
+    return {};
+  }
+}
+
+function isCategory(value: unknown): value is string | number {
+  return typeof value === "string" || typeof value === "number";
 }
 
 /** A model as KServe V2 describes it. */

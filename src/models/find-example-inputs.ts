@@ -1,9 +1,13 @@
 import { CancelSource } from "../platform/async/cancel-source.ts";
 import { settlesWithin } from "../platform/async/promises.ts";
-import type { ExampleInput, ExampleInputs } from "../tensor/signature/example-inputs.ts";
+import {
+  type ExampleInput,
+  type ExampleInputs,
+  exampleElement,
+  filledTensor,
+} from "../tensor/signature/example-inputs.ts";
 import type { Dimension, LooseSpec, Signature, TensorSpec } from "../tensor/signature/signature.ts";
 import { createTensors, elementCount, type Tensors } from "../tensor/tensor.ts";
-import { filledTensor } from "./filled-tensor.ts";
 import { type ModelHandle, tryModel } from "./model-handle.ts";
 
 /** Milliseconds after which no other try begins, and the last one is given up. */
@@ -20,7 +24,21 @@ const MAX_ELEMENTS = 1 << 22;
  * model leaves some open; a model whose runs leave something behind is not run, nor is one that is absent. Takes a few
  * seconds at most, whatever the model does. Never throws: the reason of a failed try is dropped.
  */
-export async function findExampleInputs(
+export async function findExampleInputs(model: ModelHandle | undefined, signature: Signature): Promise<ExampleInputs> {
+  const found = await find(model, signature);
+  return isTable(signature) ? { ...found, isTable: true } : found;
+}
+
+/** Inputs of a model of tables are its columns, unless the only one has its rows. */
+function isTable({ isTabular, inputs, suggestedInputs = [] }: Signature): boolean {
+  return isTabular === true && inputs === undefined && suggestedInputs.length > 0 && suggestedInputs.every(isColumn);
+}
+
+function isColumn({ shape }: LooseSpec): boolean {
+  return shape?.length === 1 && shape[0] === -1;
+}
+
+async function find(
   model: ModelHandle | undefined,
   { inputs: specs, suggestedInputs = [] }: Signature,
 ): Promise<ExampleInputs> {
@@ -145,11 +163,12 @@ function* plans(): Generator<Omit<Plan, "knowsTypes">> {
   for (const size of [512, 16_000]) yield { fill: usual, size, rows: 1, isLastAxisAlone: true };
 }
 
-function toInput({ name, dtype, shape }: TensorSpec, plan: Plan): ExampleInput {
+function toInput(spec: TensorSpec, plan: Plan): ExampleInput {
+  const { name, dtype, shape } = spec;
   const number = plan.knowsTypes || !dtype.includes("float") ? plan.fill.number : 0.5;
   const element = dtype === "bytes" ? plan.fill.text : number;
   const sizes = shape?.map((dimension, axis) => fitting(dimension, sizeOfAxis(axis, shape.length, plan)));
-  return { name, dtype, shape: sizes ?? shapeOfAnyRank(plan.size), element };
+  return { name, dtype, shape: sizes ?? shapeOfAnyRank(plan.size), ...exampleElement(spec, element) };
 }
 
 function sizeOfAxis(axis: number, rank: number, { size, rows, isLastAxisAlone = false }: Plan): number {

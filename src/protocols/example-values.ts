@@ -1,4 +1,4 @@
-import { guessExamples } from "../tensor/signature/example-inputs.ts";
+import { guessExamples, plainElement } from "../tensor/signature/example-inputs.ts";
 import {
   type KnownInput,
   knownInputs,
@@ -24,14 +24,13 @@ export function exampleValues(signature: Signature): Readonly<Record<string, unk
 
 /** An input of any rank gets a list. */
 function exampleValue(input: KnownInput): unknown {
-  const { name, dtype, shape } = input;
+  const { dtype, shape } = input;
   if (dtype === undefined && shape === undefined) return undefined;
   if (dtype !== undefined && takesImages({ ...input, dtype })) return [{ b64: exampleImage(input) }];
   if (dtype?.startsWith("complex")) return undefined;
-  const [{ shape: sizes } = { shape: [] }] = guessExamples([{ name, dtype: dtype ?? "float32", shape: shape ?? [1] }]);
-  if (elementCount(sizes) > MAX_ELEMENTS) return undefined;
-  const element = dtype === "bytes" ? "a" : dtype === "bool" ? true : 1;
-  return sizes.reduceRight<unknown>((inner, size) => new Array(size).fill(inner), element);
+  const [example] = guessExamples([{ ...input, dtype: dtype ?? "float32", shape: shape ?? [1] }]);
+  if (example === undefined || elementCount(example.shape) > MAX_ELEMENTS) return undefined;
+  return example.shape.reduceRight<unknown>((inner, size) => new Array(size).fill(inner), plainElement(example));
 }
 
 /** PNGs of one pixel, with one channel and with three. */

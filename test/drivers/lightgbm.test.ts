@@ -29,7 +29,8 @@ describe.skipIf(estimators === undefined)("the lightgbm driver", () => {
 
   it("takes inputs by the names of the features, of which those that are not there have no values", async () => {
     const model = await loadModel("lightgbm", pathOf("named.lgb"), { options });
-    expect(model.signatures.serving_default?.suggestedInputs).toMatchObject([{ features: ["a", "b", "c"] }]);
+    const column = (name: string) => ({ name, dtype: "float64", shape: [-1] });
+    expect(model.signatures.serving_default?.suggestedInputs).toEqual(["a", "b", "c"].map(column));
     const { a, b, c } = columnsOf(rows);
     expectTensors(await predict(model, { c: c!, a: a!, b: b! }), answersOf("named.lgb"), 1e-7);
     expectTensors(await predict(model, { c: c!, a: a! }), answersOf("named.lgb without b"), 1e-7);

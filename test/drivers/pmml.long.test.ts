@@ -57,7 +57,7 @@ describe.skipIf(python === undefined)("the pmml driver", () => {
     expect(model.signatures.serving_default?.suggestedInputs?.map(({ name }) => name)).toEqual(["size", "weight"]);
     await expect(predict(model, { size: column(1), height: column(1) })).rejects.toMatchObject({
       code: "invalid_argument",
-      message: 'The model has no input "height". It has size, weight.',
+      message: 'The model has no input "height". Did you mean "weight"? It has size, weight.',
     });
     await expect(predict(model, { size: column(1), weight: column(1, 2) })).rejects.toMatchObject({
       code: "invalid_argument",

@@ -114,7 +114,10 @@ joblib.dump(make_pipeline(OneHotEncoder(), LogisticRegression()).fit([["red"], [
 
   it("takes inputs by the names of the features, as the columns of a table", async () => {
     const model = await loadModel("sklearn", pathOf("columns.joblib"), { options });
-    expect(model.signatures.serving_default?.suggestedInputs).toMatchObject([{ features: ["size", "kind"] }]);
+    expect(model.signatures.serving_default?.suggestedInputs).toEqual([
+      { name: "size", dtype: "float64", shape: [-1] },
+      { name: "kind", dtype: "bytes", shape: [-1], categories: ["no", "yes"] },
+    ]);
     const kind = createTensor("bytes", [2, 1], [Buffer.from("no"), Buffer.from("yes")]);
     const size = createTensor("float32", [2], Float32Array.of(1, 2));
     expectTensors(await predict(model, { kind, size }), answersOf("columns.joblib"), 1e-6);

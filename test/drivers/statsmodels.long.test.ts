@@ -24,7 +24,7 @@ describe.skipIf(estimators === undefined)("the statsmodels driver", () => {
     expectTensors(await predict(await load("arima.pickle"), steps(3)), answersOf("arima.pickle"), 1e-6);
     expect(formula.signatures.serving_default?.suggestedInputs).toEqual([
       { name: "size", dtype: "float64", shape: [-1] },
-      { name: "kind", dtype: "bytes", shape: [-1] },
+      { name: "kind", dtype: "bytes", shape: [-1], categories: ["no", "yes"] },
     ]);
   });
 

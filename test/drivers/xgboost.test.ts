@@ -41,7 +41,8 @@ describe.skipIf(estimators === undefined)("the xgboost driver", () => {
 
   it("takes inputs by the names of the features, all of them", async () => {
     const model = await loadModel("xgboost", pathOf("named.ubj"), { options });
-    expect(model.signatures.serving_default?.suggestedInputs).toMatchObject([{ features: ["a", "b", "c"] }]);
+    const column = (name: string) => ({ name, dtype: "float32", shape: [-1] });
+    expect(model.signatures.serving_default?.suggestedInputs).toEqual(["a", "b", "c"].map(column));
     const { a, b, c } = columnsOf(rows);
     expectTensors(await predict(model, { c: c!, a: a!, b: b! }), answersOf("named.ubj"), 1e-7);
     await expect(predict(model, { c: c!, a: a! })).rejects.toThrow('Input "b" is missing. The model takes a, b, c.');

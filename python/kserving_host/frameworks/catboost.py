@@ -36,7 +36,10 @@ class Framework(EstimatorFramework):
         return len(names), None if names == [str(index) for index in range(len(names))] else names
 
     def suggested_type(self):
-        return "bytes" if self._takes_texts() else self.number_type
+        return "bytes" if self._places_of_texts() else self.number_type
+
+    def kinds(self, features):
+        return {features[index]: {"dtype": "bytes"} for index in self._places_of_texts() if index < len(features)}
 
     def is_callers_fault(self, error):
         return isinstance(error, (ValueError, TypeError, catboost.CatBoostError))
@@ -49,8 +52,8 @@ class Framework(EstimatorFramework):
         # Classes of more than two come as a column.
         return result.reshape(-1) if method == "predict" and result.ndim == 2 and result.shape[1] == 1 else result
 
-    def _takes_texts(self):
-        return len(self.model.get_cat_feature_indices()) + len(self.model.get_text_feature_indices()) > 0
+    def _places_of_texts(self):
+        return [*self.model.get_cat_feature_indices(), *self.model.get_text_feature_indices()]
 
 
 def _load_native(path):

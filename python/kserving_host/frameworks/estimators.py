@@ -1,6 +1,7 @@
 """Objects with scikit-learn's methods, whichever library they come from."""
 
 import dataclasses
+import importlib.util
 
 import numpy as np
 
@@ -8,6 +9,7 @@ from .. import arrays
 from ..errors import invalid
 from ..framework import BaseFramework, one_input
 from ..outputs import name_members
+from .features import features_of_steps
 from .tables import is_numbered, is_table, to_column, to_object_rows, to_table, to_table_of_rows, to_texts, with_missing_texts
 
 
@@ -15,6 +17,8 @@ from .tables import is_numbered, is_table, to_column, to_object_rows, to_table, 
 MOST_NAMES = 100
 # Of features, for clients, who get all or none.
 MOST_TOLD = 1000
+# Of columns of numbers, which more readily come as rows.
+MOST_COLUMNS = 100
 
 
 class EstimatorFramework(BaseFramework):
@@ -26,7 +30,7 @@ class EstimatorFramework(BaseFramework):
     methods = {name: name for name in ("predict", "predict_proba", "transform")}
     # Those that are called only where they are asked for: their values may be infinite, which JSON has no word for.
     methods_asked_for = {}
-    # True where the library itself says which columns of a table are missing, or not known.
+    # True where the library itself says which columns of a table are missing, and passes over others.
     checks_columns = False
     # True where a column that is missing has missing values.
     fills_columns = False
@@ -60,8 +64,9 @@ class EstimatorFramework(BaseFramework):
             # Pipelines ask for columns by the names that they were trained with.
             needs_names = self.checks_columns or (self.has_categories and rows.dtype == object)
             return to_table_of_rows(rows, names) if needs_names and names is not None and rows.ndim == 2 and rows.shape[1] == len(names) else rows
-        if names is not None and not self.checks_columns:
-            self.check_names(inputs, [] if self.fills_columns else names, names)
+        if names is not None:
+            required = [] if self.checks_columns or self.fills_columns else names
+            self.check_names(inputs, required, names, passes_over=self.checks_columns)
         columns = {name: to_column(name, to_rows({name: array})) for name, array in inputs.items()}
         return to_table(columns, names, self.fills_columns)
 
@@ -92,7 +97,20 @@ class EstimatorFramework(BaseFramework):
         if count is None:
             return None
         told = {"features": names} if names is not None and len(names) == count <= MOST_TOLD else {}
-        return [{"name": "input", "dtype": self.suggested_type(), "shape": [-1, count], **told}]
+        return self._columns(**told) or [{"name": "input", "dtype": self.suggested_type(), "shape": [-1, count], **told}]
+
+    def _columns(self, features=()):
+        """An input for each feature; None for those that are better sent as rows."""
+        kinds = self.kinds(features)
+        is_mixed = any("dtype" in kind for kind in kinds.values())
+        is_short = 0 < len(features) <= MOST_COLUMNS
+        if not (is_mixed or is_short) or importlib.util.find_spec("pandas") is None:
+            return None
+        return [{"name": name, "dtype": self.number_type, "shape": [-1], **kinds.get(name, {})} for name in features]
+
+    def kinds(self, features):
+        """By name the dtype of a feature that is no number, and the categories that the model knows."""
+        return features_of_steps(self.model, features)
 
     def suggested_type(self):
         return self.number_type

@@ -3,18 +3,20 @@
 from .. import arrays
 from ..errors import invalid
 from ..framework import BaseFramework, one_input
+from .features import of_categories
 from .tables import is_numbered, to_column, to_texts
 
 
 class FieldFramework(BaseFramework):
-    """`fields` has a dtype by field."""
+    """`fields` has a dtype by field, `categories` the values that a field may have, if they are known."""
 
     dry_runs = False
     is_tabular = True
     fields = {}
+    categories = {}
 
     def suggested(self):
-        return [{"name": name, "dtype": dtype, "shape": [-1]} for name, dtype in self.fields.items()]
+        return [{"name": name, "dtype": dtype, "shape": [-1], **of_categories(self.categories.get(name, []))} for name, dtype in self.fields.items()]
 
     def is_pure(self):
         return True

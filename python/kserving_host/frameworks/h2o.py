@@ -36,7 +36,9 @@ class Framework(FieldFramework):
             raise refused(f"The MOJO is a {self.kind()} model; expected one of {', '.join(RESULTS)}.")
         domains = list(self.model.getDomainValues())
         names = map(str, list(self.model.getNames())[: self.model.nfeatures()])
-        self.fields = {name: "float64" if domain is None else "bytes" for name, domain in zip(names, domains)}
+        known = dict(zip(names, domains))
+        self.fields = {name: "float64" if domain is None else "bytes" for name, domain in known.items()}
+        self.categories = {name: list(map(str, domain)) for name, domain in known.items() if domain is not None}
         wrapper = jpype.JClass("hex.genmodel.easy.EasyPredictModelWrapper")
         self._scorer = wrapper(wrapper.Config().setModel(self.model).setConvertUnknownCategoricalLevelsToNa(True))
         self._new_row = jpype.JClass("hex.genmodel.easy.RowData")

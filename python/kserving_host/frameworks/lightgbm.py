@@ -4,6 +4,7 @@ import lightgbm
 
 from ..errors import one_line, refused
 from .estimators import EstimatorFramework, plain
+from .features import of_categories
 from .pickles import is_pickle, load_pickle
 from .tables import as_categories
 
@@ -12,7 +13,7 @@ class Framework(EstimatorFramework):
     methods = {"result": "predict", "predict_proba": "predict_proba"}
     fills_columns = True
     # Names of the columns that are categories, once they are needed.
-    _categorical = None
+    _categorical_names = None
     has_categories = True
 
     def load(self):
@@ -29,15 +30,22 @@ class Framework(EstimatorFramework):
         categories = getattr(self._booster(), "pandas_categorical", None)
         if not categories or not hasattr(rows, "columns"):
             return rows
-        if self._categorical is None:
-            self._categorical = self._categorical_names(len(categories))
-        names = self._categorical or [name for name in rows.columns if rows[name].dtype == object]
+        names = self._categorical(len(categories)) or [name for name in rows.columns if rows[name].dtype == object]
         return as_categories(rows, names)
 
     def _booster(self):
         return self.model if self._is_booster else getattr(self.model, "_Booster", None)
 
-    def _categorical_names(self, count):
+    def kinds(self, features):
+        categories = getattr(self._booster(), "pandas_categorical", None) or []
+        return {name: of_categories(values) for name, values in zip(self._categorical(len(categories)), categories) if name in features}
+
+    def _categorical(self, count):
+        if self._categorical_names is None:
+            self._categorical_names = self._names_of_categories(count)
+        return self._categorical_names
+
+    def _names_of_categories(self, count):
         """By the model's own text, which has ranges of numbers for the other columns; empty where that does not tell."""
         head = self._booster().model_to_string(num_iteration=1).split("\n\n", 1)[0]
         infos = next((line for line in head.split("\n") if line.startswith("feature_infos=")), "=").partition("=")[2].split(" ")

@@ -9,6 +9,7 @@ from .. import arrays
 from ..errors import invalid, refused
 from ..framework import BaseFramework, one_input
 from .estimators import plain, to_rows
+from .features import of_categories
 from .pickles import load_pickle
 from .tables import to_column
 
@@ -39,7 +40,7 @@ class Framework(BaseFramework):
         if self._forecasts:
             return [{"name": "steps", "dtype": "int64", "shape": []}]
         if self._variables is not None:
-            return [{"name": name, "dtype": dtype, "shape": [-1]} for name, dtype in self._variables.items()]
+            return [{"name": name, "dtype": "float64", "shape": [-1], **told} for name, told in self._variables.items()]
         count = self._count()
         return None if count is None else [{"name": "input", "dtype": "float64", "shape": [-1, count]}]
 
@@ -80,17 +81,16 @@ def _steps(array):
 
 
 def _formula_variables(results):
-    """dtype by variable of a formula; None for a model without one."""
+    """By variable of a formula its categories, and their dtype; None for a model without one."""
     data = getattr(getattr(results, "model", None), "data", None)
     design = getattr(data, "design_info", None) or getattr(data, "model_spec", None)
     if design is None:
         return None
     if hasattr(design, "required_variables"):
-        return {str(name): "float64" for name in sorted(design.required_variables)}
+        return {str(name): {} for name in sorted(design.required_variables)}
     found = {}
     for factor, info in design.factor_infos.items():
-        texts = info.type == "categorical" and all(isinstance(each, str) for each in info.categories)
-        found.update({name: "bytes" if texts else "float64" for name in _names(factor.code)})
+        found.update({name: of_categories(info.categories if info.type == "categorical" else []) for name in _names(factor.code)})
     return found
 
 

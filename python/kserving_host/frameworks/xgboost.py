@@ -8,6 +8,7 @@ import xgboost
 
 from ..errors import invalid, one_line, refused
 from .estimators import EstimatorFramework
+from .features import of_categories
 from .pickles import is_pickle, load_pickle
 from .tables import as_categories
 
@@ -50,6 +51,13 @@ class Framework(EstimatorFramework):
     def features(self):
         return (self._count, getattr(self.model, "feature_names", None)) if self._is_booster else super().features()
 
+    def kinds(self, features):
+        booster = self.model if self._is_booster else self.model.get_booster()
+        types = getattr(booster, "feature_types", None) or []
+        categorical = [index for index, kind in enumerate(types) if kind == "c" and index < len(features)]
+        known = _categories(booster) if categorical else {}
+        return {features[index]: of_categories(known.get(index, [])) for index in categorical}
+
     def is_callers_fault(self, error):
         return isinstance(error, (ValueError, TypeError))
 
@@ -66,6 +74,21 @@ def _best_trees(booster):
         return {"iteration_range": (0, int(best) + 1)}
     # XGBoost before 1.4.
     return {"ntree_limit": int(booster.attr("best_ntree_limit") or int(best) + 1)}
+
+
+def _categories(booster):
+    """By its place the values of a feature with categories; in the model's JSON, as the library itself needs pyarrow to tell them."""
+    model = json.loads(booster.save_raw("json"))["learner"]["gradient_booster"]
+    known = model.get("gbtree", model)["model"].get("cats", {}).get("enc", [])
+    return {index: _values(each) for index, each in enumerate(known) if each["values"]}
+
+
+def _values(category):
+    """Numbers, or texts, whose UTF-8 is in one list."""
+    if "offsets" not in category:
+        return category["values"]
+    text, offsets = bytes(value & 255 for value in category["values"]), category["offsets"]
+    return [text[start:end].decode() for start, end in zip(offsets, offsets[1:])]
 
 
 def _is_linear(booster):

@@ -2,7 +2,7 @@ import { connect } from "../../client/node.ts";
 import type { DescribedTensor } from "../../client/transport.ts";
 import { datatypeNamed } from "../../protocols/kserve/datatype.ts";
 import { chooseSignature } from "../../tensor/signature/choose-signature.ts";
-import { type Signature, type TensorSpec, toSize } from "../../tensor/signature/signature.ts";
+import { type KnownInput, type Signature, toSize } from "../../tensor/signature/signature.ts";
 import type { ModelFlags } from "../commands/create-parser.ts";
 import { openModel } from "../commands/open-model.ts";
 import type { DescribedModel, TypedTensor } from "./typed-tensor.ts";
@@ -43,7 +43,9 @@ async function readyModels(models: ReturnType<typeof connect>): Promise<readonly
 /** The protocol has an empty list for any. */
 function toTyped(tensors: readonly DescribedTensor[] = []): readonly TypedTensor[] | undefined {
   if (tensors.length === 0) return undefined;
-  return tensors.map(({ name, datatype, shape }) => ({ name, dtype: datatypeNamed(datatype)?.dtype, shape }));
+  return tensors.map(({ name, datatype, shape, categories }) => {
+    return { name, dtype: datatypeNamed(datatype)?.dtype, shape, categories };
+  });
 }
 
 /** Describes a model's file or folder by loading it; rejects with the reason for which it cannot be loaded. */
@@ -60,11 +62,10 @@ export async function describeFile(path: string, flags: ModelFlags): Promise<Des
   }
 }
 
-function toDescribed({ inputs, outputs }: Signature): DescribedModel {
-  return { inputs: inputs?.map(toTypedSpec), outputs: outputs?.map(toTypedSpec) };
+function toDescribed({ inputs, suggestedInputs, outputs }: Signature): DescribedModel {
+  return { inputs: (inputs ?? suggestedInputs)?.map(toTypedSpec), outputs: outputs?.map(toTypedSpec) };
 }
 
-function toTypedSpec({ name, dtype, shape, default: value }: TensorSpec): TypedTensor {
-  const sizes = shape?.map(toSize);
-  return { name, dtype, shape: sizes, isOptional: value !== undefined };
+function toTypedSpec({ name, dtype, shape, categories, default: value }: KnownInput): TypedTensor {
+  return { name, dtype, shape: shape?.map(toSize), categories, isOptional: value !== undefined };
 }

@@ -9,6 +9,8 @@ export interface TypedTensor {
   readonly shape?: readonly number[] | undefined;
   /** True if a request may leave it out. */
   readonly isOptional?: boolean;
+  /** Values that an input's elements have, as far as the model knows them. */
+  readonly categories?: readonly (string | number)[] | undefined;
 }
 
 /** A model whose types are written; absent = any. */

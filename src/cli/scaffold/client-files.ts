@@ -64,8 +64,8 @@ function programOf({ address, models }: ClientSource, begin: Beginning): string 
 }
 
 function exampleMembers({ inputs = [] }: DescribedModel): string {
-  const specs = inputs.flatMap(({ name, dtype, shape = [], isOptional }) =>
-    dtype === undefined || isOptional ? [] : [{ name, dtype, shape }],
+  const specs = inputs.flatMap(({ name, dtype, shape = [], isOptional, categories = [] }) =>
+    dtype === undefined || isOptional ? [] : [{ name, dtype, shape, categories }],
   );
   const members = guessExamples(specs).map((input) => {
     const count = input.shape.reduce((product, size) => product * size, 1);

@@ -16,7 +16,8 @@ export async function reportExample(
   // Which requests another program understands is not known here.
   const own = server.httpUrl === undefined || httpUrl === undefined ? {} : { httpUrl };
   const { isEncrypted } = server;
-  const line = exampleRequest({ name, inputs: example.inputs, grpcAddress, isEncrypted, decoupled, ...own });
+  const { inputs, isTable } = example;
+  const line = exampleRequest({ name, inputs, isTable, grpcAddress, isEncrypted, decoupled, ...own });
   reporter.example(exampleHeading(example), line);
 }
 
@@ -33,6 +34,8 @@ export function exampleHeading({ inputs, ran, guessed }: ExampleInputs): string 
 export interface ExampleTarget {
   readonly name: string;
   readonly inputs: readonly ExampleInput[];
+  /** See {@link ExampleInputs.isTable}. */
+  readonly isTable?: boolean | undefined;
   readonly grpcAddress: string;
   readonly httpUrl?: string;
   /** True for a server with a certificate, which may not be for the name by which the line calls it. */
@@ -46,11 +49,23 @@ const MAX_INLINE_ELEMENTS = 24;
 
 /** A shell line that sends a request with the inputs. Over HTTP if that is served, else over gRPC. */
 export function exampleRequest(target: ExampleTarget): string {
-  const { inputs } = target;
+  const { inputs, httpUrl, name, isTable = false } = target;
   const hasJsonForm = inputs.every(({ dtype }) => !dtype.startsWith("complex"));
-  return target.httpUrl !== undefined && hasJsonForm
-    ? curlLine(`${target.httpUrl}/v1/models/${encodeURIComponent(target.name)}:predict`, target)
-    : grpcLine(target);
+  if (httpUrl === undefined || !hasJsonForm) return grpcLine(target);
+  return isTable
+    ? rowLine(`${httpUrl}/predict/${encodeURIComponent(name)}`, inputs)
+    : curlLine(`${httpUrl}/v1/models/${encodeURIComponent(name)}:predict`, target);
+}
+
+/** Sends a row by the names of its columns. */
+function rowLine(url: string, inputs: readonly ExampleInput[]): string {
+  const members = inputs.map((input) => `${JSON.stringify(input.name)}:${elementText(input)}`);
+  return `${curlFor(url)} ${url} -d ${shellQuoted(`[{${members.join()}}]`)}`;
+}
+
+/** The server's certificate may be for another name. */
+function curlFor(url: string): string {
+  return url.startsWith("https:") ? "curl -k" : "curl";
 }
 
 function curlLine(url: string, { inputs, decoupled = false }: ExampleTarget): string {
@@ -59,7 +74,7 @@ function curlLine(url: string, { inputs, decoupled = false }: ExampleTarget): st
     (input) => `${JSON.stringify(input.name)}:${exampleValue(input, count > MAX_INLINE_ELEMENTS)}`,
   );
   const body = `{"inputs":{${members.join()}}}`;
-  const curl = url.startsWith("https:") ? "curl -k" : "curl";
+  const curl = curlFor(url);
   const request = decoupled ? `${curl} -N ${url} -H 'accept: application/x-ndjson'` : `${curl} ${url}`;
   if (count <= MAX_INLINE_ELEMENTS) return `${request} -d ${shellQuoted(body)}`;
   return `node -p ${shellQuoted(`JSON.stringify(${body})`)} | ${request} -d @-`;

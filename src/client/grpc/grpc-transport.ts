@@ -32,6 +32,8 @@ import {
   streamMetadata,
 } from "../remote/infer-message.ts";
 import {
+  categoriesIn,
+  type DescribedTensor,
   type ModelAnswer,
   type ModelMetadata,
   type ModelName,
@@ -41,6 +43,9 @@ import {
   type Transport,
   type TransportCall,
 } from "../transport.ts";
+
+/** A tensor as the message describes it. */
+type WireTensor = DescribedTensor & { readonly parameters?: unknown };
 
 /** KServe V2 over gRPC, on one connection that opens with the first call. */
 export class GrpcTransport implements Transport {
@@ -88,8 +93,10 @@ export class GrpcTransport implements Transport {
 
   async describe(name: ModelName, call: TransportCall): Promise<ModelMetadata> {
     const answer = (await this.#ask("ModelMetadata", nameFields(name), call)) as unknown as ModelMetadata;
-    const sized = (tensors: ModelMetadata["inputs"] = []) =>
-      tensors.map(({ name, datatype, shape }) => ({ name, datatype, shape: shape.map(Number) }));
+    const sized = (tensors: readonly WireTensor[] = []) =>
+      tensors.map(({ name, datatype, shape, parameters }) => {
+        return { name, datatype, shape: shape.map(Number), ...categoriesIn(parameters) };
+      });
     return { ...answer, inputs: sized(answer.inputs), outputs: sized(answer.outputs) };
   }
 

@@ -5,7 +5,7 @@ import { fromRaw } from "../../protocols/kserve/raw-tensor.ts";
 import { parseExactJson, tensorFromJson } from "../../tensor/codecs/json/tensor-from-json.ts";
 import { isObject } from "../../tensor/record.ts";
 import { createTensors, type Tensor, type Tensors } from "../../tensor/tensor.ts";
-import type { DescribedTensor, ModelAnswer, ModelMetadata } from "../transport.ts";
+import { categoriesIn, type DescribedTensor, type ModelAnswer, type ModelMetadata } from "../transport.ts";
 
 interface WireOutput {
   readonly name: string;
@@ -162,7 +162,10 @@ export function readMetadata(json: unknown): ModelMetadata {
 function tensorsIn(key: string, value: unknown): Readonly<Record<string, readonly DescribedTensor[]>> {
   if (value === undefined || value === null) return {};
   if (!isListOf(value, isDescribed)) throw unexpected(`its "${key}" are ${shown(value)}`, "tensors");
-  return { [key]: value.map((tensor) => ({ ...tensor, shape: tensor.shape.map(Number) })) };
+  const toTensor = (tensor: DescribedTensor & { readonly parameters?: unknown }) => {
+    return { ...tensor, shape: tensor.shape.map(Number), ...categoriesIn(tensor.parameters) };
+  };
+  return { [key]: value.map(toTensor) };
 }
 
 /** Reads the extensions that a server says it has, likewise. */

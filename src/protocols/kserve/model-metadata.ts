@@ -23,14 +23,15 @@ interface TensorMetadata {
   readonly name: string;
   readonly datatype: string;
   readonly shape: readonly number[];
-  readonly parameters?: { readonly [FEATURES]: string };
+  readonly parameters?: { readonly [FEATURES]?: string; readonly [CATEGORIES]?: string };
 }
 
 /**
- * Parameter with the names of an input's features. The protocol's parameters cannot be lists, so that they are the
- * text of a JSON list.
+ * Parameters with the names of an input's features, and the values that the model knows. The protocol's parameters
+ * cannot be lists, so that they are the text of a JSON list.
  */
 const FEATURES = "feature_names";
+const CATEGORIES = "categories";
 
 /** Platforms by driver, as clients of other servers know them; any other driver has its own name. */
 const PLATFORMS: Readonly<Record<string, string>> = {
@@ -59,7 +60,7 @@ export function modelMetadata(service: InferenceService, description: ServableDe
 }
 
 /** The protocol cannot express an input of any type. */
-function hasType(spec: LooseSpec): spec is TensorSpec {
+export function hasType(spec: LooseSpec): spec is TensorSpec {
   return spec.dtype !== undefined;
 }
 
@@ -82,8 +83,11 @@ function versionsOf(service: InferenceService, { model, version }: ServableDescr
   return known.map(String);
 }
 
-function toTensorMetadata({ name, dtype, shape = [-1], features }: TensorSpec): TensorMetadata {
+function toTensorMetadata({ name, dtype, shape = [-1], features, categories }: TensorSpec): TensorMetadata {
   const datatype = datatypeOf(dtype)?.name ?? dtype;
-  const parameters = features && { [FEATURES]: JSON.stringify(features) };
-  return { name, datatype, shape: shape.map(toSize), ...(parameters && { parameters }) };
+  const parameters = {
+    ...(features && { [FEATURES]: JSON.stringify(features) }),
+    ...(categories && { [CATEGORIES]: JSON.stringify(categories) }),
+  };
+  return { name, datatype, shape: shape.map(toSize), ...(Object.keys(parameters).length > 0 && { parameters }) };
 }

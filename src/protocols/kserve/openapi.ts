@@ -1,6 +1,6 @@
 import type { InferenceService } from "../../serving/inference-service.ts";
-import { guessExamples } from "../../tensor/signature/example-inputs.ts";
-import { type Signature, type TensorSpec, takesImages, toSize } from "../../tensor/signature/signature.ts";
+import { guessExamples, plainElement } from "../../tensor/signature/example-inputs.ts";
+import { knownInputs, type Signature, type TensorSpec, takesImages, toSize } from "../../tensor/signature/signature.ts";
 import { elementCount } from "../../tensor/tensor.ts";
 import { readVersion } from "../../version.ts";
 import {
@@ -16,6 +16,7 @@ import { exampleImage } from "../example-values.ts";
 import { flatSchema, nestedSchema } from "../value-schema.ts";
 import { DATATYPE_NAMES, datatypeOf } from "./datatype.ts";
 import { describeAll } from "./describe-all.ts";
+import { hasType } from "./model-metadata.ts";
 
 const TAG = "KServe V2";
 
@@ -53,10 +54,11 @@ export async function openApiDocument(
 const BINARY =
   "Values may be bytes after the JSON, with the header Inference-Header-Content-Length; so are outputs of a request with the parameter binary_data_output.";
 
-function inferOperation({ inputs, outputs }: Signature): object {
+function inferOperation(signature: Signature): object {
+  const { outputs } = signature;
   return {
     description: BINARY,
-    ...inferBody(inputs),
+    ...inferBody(signature),
     responses: {
       200: { description: "The outputs.", content: jsonContent(responseSchema(outputs)) },
       ...refusals(),
@@ -64,18 +66,18 @@ function inferOperation({ inputs, outputs }: Signature): object {
   };
 }
 
-function inferBody(specs?: readonly TensorSpec[]): object {
-  return { requestBody: { required: true, content: requestContent(specs) } };
+function inferBody(signature: Signature = {}): object {
+  return { requestBody: { required: true, content: requestContent(signature) } };
 }
 
 const ERROR = { type: "object", required: ["error"], properties: { error: { type: "string" } } };
 const PARAMETERS = { type: "object", additionalProperties: { type: ["string", "number", "boolean"] } };
 
 /** The JSON content of a request, with an example if all inputs are known, and short enough to be read. */
-function requestContent(specs: readonly TensorSpec[] | undefined): object {
-  const inputs = specs?.map(exampleInput);
+function requestContent(signature: Signature): object {
+  const inputs = knownInputs(signature)?.map((spec) => (hasType(spec) ? exampleInput(spec) : undefined));
   const isShort = inputs !== undefined && inputs.length > 0 && inputs.every((input) => input !== undefined);
-  return { "application/json": { schema: requestSchema(specs), ...(isShort && { example: { inputs } }) } };
+  return jsonContent(requestSchema(signature.inputs), isShort ? { inputs } : undefined);
 }
 
 function requestSchema(specs: readonly TensorSpec[] | undefined): object {
@@ -161,7 +163,6 @@ function exampleInput(spec: TensorSpec): object | undefined {
   const [example] = guessExamples([spec]);
   const datatype = datatypeOf(dtype)?.name;
   const count = elementCount(example?.shape ?? []);
-  if (datatype === undefined || count > MAX_ELEMENTS) return undefined;
-  const element = dtype === "bytes" ? "a" : dtype === "bool" ? true : 1;
-  return { name, datatype, shape: example?.shape, data: new Array(count).fill(element) };
+  if (example === undefined || datatype === undefined || count > MAX_ELEMENTS) return undefined;
+  return { name, datatype, shape: example.shape, data: new Array(count).fill(plainElement(example)) };
 }

@@ -11,6 +11,8 @@ export interface ExampleInputs {
    * model.
    */
   readonly ran?: boolean;
+  /** True if they are the columns of a table, of which a request may have rows. */
+  readonly isTable?: boolean;
   /** True if the model still runs on the tried inputs; no code waits for it any more. */
   readonly stillRuns?: boolean;
   /** Names of inputs of which a size was guessed, beyond the first dimension, or everything but the name. */
@@ -22,18 +24,34 @@ export interface ExampleInput {
   readonly name: string;
   readonly dtype: DType;
   readonly shape: readonly number[];
-  readonly element: ExampleElement;
+  /** A number, for booleans and complex numbers too, or the bytes of a string. */
+  readonly element: number | Uint8Array;
+  /** True if the element is one of those that the model knows, which may be all that it takes. */
+  readonly isKnown?: boolean;
 }
-
-/** A number, for booleans and complex numbers too, or the bytes of a string. */
-type ExampleElement = 0 | 0.5 | 1 | Uint8Array;
 
 /** Example inputs of the shapes that a signature has, with the smallest size above 0 if it leaves one open. */
 export function guessExamples(specs: readonly TensorSpec[]): readonly ExampleInput[] {
-  return specs.map(({ name, dtype, shape = [] }) => {
-    const sizes = shape.map(toSize);
-    return { name, dtype, shape: sizes, element: dtype === "bytes" ? Buffer.from("a") : 1 };
+  return specs.map((spec) => {
+    const { name, dtype, shape = [] } = spec;
+    const otherwise = dtype === "bytes" ? Buffer.from("a") : 1;
+    return { name, dtype, shape: shape.map(toSize), ...exampleElement(spec, otherwise) };
   });
+}
+
+/** The element of an example: the first value that the model knows, which is another one's where it knows none. */
+export function exampleElement(
+  { categories: [first] = [] }: Pick<TensorSpec, "categories">,
+  otherwise: ExampleInput["element"],
+): Pick<ExampleInput, "element" | "isKnown"> {
+  if (first === undefined) return { element: otherwise };
+  return { element: typeof first === "string" ? Buffer.from(first) : first, isKnown: true };
+}
+
+/** The element of an example as people write it in JSON. */
+export function plainElement({ dtype, element }: Pick<ExampleInput, "dtype" | "element">): string | number | boolean {
+  if (typeof element !== "number") return Buffer.from(element).toString();
+  return dtype === "bool" ? element === 1 : element;
 }
 
 function toSize(size: Dimension): number {
@@ -47,13 +65,26 @@ export function randomTensors(examples: readonly ExampleInput[], seed: number): 
   return createTensors(examples.map((input) => [input.name, fill(input, next)]));
 }
 
-function fill({ dtype, shape, element }: ExampleInput, next: () => number): Tensor {
+function fill(input: ExampleInput, next: () => number): Tensor {
+  const { dtype, shape, isKnown = false } = input;
+  if (dtype === "bytes" || isKnown) return filledTensor(input);
+  const { array, slots } = numericLayout(dtype);
+  const data = new array(elementCount(shape) * slots);
+  for (let at = 0; at < data.length; at++) data[at] = numberOf(dtype, data, next());
+  return createTensor(dtype, shape, data as never);
+}
+
+/** The tensor of an example's input; complex numbers have no imaginary part. */
+export function filledTensor({ dtype, shape, element }: ExampleInput): Tensor {
   const count = elementCount(shape);
   if (dtype === "bytes") return createTensor(dtype, shape, new Array<Uint8Array>(count).fill(element as Uint8Array));
   const { array, slots } = numericLayout(dtype);
   const data = new array(count * slots);
-  for (let at = 0; at < data.length; at++) data[at] = numberOf(dtype, data, next());
-  return createTensor(dtype, shape, data as never);
+  if (element !== 0) {
+    const value = numberOf(dtype, data, element as number);
+    for (let at = 0; at < data.length; at += slots) data[at] = value;
+  }
+  return createTensor(dtype, shape, data);
 }
 
 function numberOf(dtype: NumericDType, data: object, value: number): number | bigint {

@@ -68,10 +68,12 @@ export interface TensorSpec {
   readonly labels?: readonly string[];
   /** Names of the features in an input's rows, by column. */
   readonly features?: readonly string[];
+  /** Values that an input's elements have, as far as the model knows them: texts, or numbers. */
+  readonly categories?: readonly (string | number)[];
 }
 
 /** The known facts about an input or output. */
-export interface LooseSpec extends Pick<TensorSpec, "name" | "shape" | "features"> {
+export interface LooseSpec extends Pick<TensorSpec, "name" | "shape" | "features" | "categories"> {
   readonly dtype?: DType;
 }
 

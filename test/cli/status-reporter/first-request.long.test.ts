@@ -41,10 +41,10 @@ async function askAsShown(driver: string, [, path, options = {}]: Toy): Promise<
   const server = await createServer({ stages: [{ driver, path, options }], http: {} }).catch(() => undefined);
   if (server === undefined) return undefined;
   try {
-    const { inputs } = (await server.exampleInputs()) ?? {};
+    const { inputs, isTable } = (await server.exampleInputs()) ?? {};
     if (inputs === undefined) return undefined;
     const { grpcAddress, httpUrl = "" } = server;
-    const line = exampleRequest({ name: "default", inputs, grpcAddress, httpUrl });
+    const line = exampleRequest({ name: "default", inputs, isTable, grpcAddress, httpUrl });
     if (line.startsWith("npx")) return undefined;
     const { stdout } = await promisify(execFile)("sh", ["-c", line.replace("curl ", "curl -s -w '%{http_code}' ")]);
     return stdout.endsWith("200") ? undefined : `${line}\n${stdout}`;
@@ -79,9 +79,9 @@ if (python !== undefined) {
   const options = { python, allow_pickle: "true" };
   const { pathOf } = makeEstimators(python);
   const estimators = (...files: string[]): Toy[] => files.map((file) => [file, pathOf(file), options]);
-  testToys("sklearn", estimators("classifier.joblib", "scaler.pkl"));
-  testToys("xgboost", estimators("booster.ubj", "booster.json", "booster.pkl", "xgboost.pkl"));
-  testToys("lightgbm", estimators("booster.lgb", "lightgbm.pkl"));
+  testToys("sklearn", estimators("classifier.joblib", "scaler.pkl", "columns.joblib"));
+  testToys("xgboost", estimators("booster.ubj", "booster.json", "booster.pkl", "xgboost.pkl", "named.ubj"));
+  testToys("lightgbm", estimators("booster.lgb", "lightgbm.pkl", "named.lgb"));
   const { folder } = makeTorchCases(python);
   const scripts = readdirSync(folder).filter((name) => /\.(script|trace)\.pt$/.test(name));
   testToys(

@@ -1,5 +1,4 @@
 import { failedPrecondition, ServingError } from "../../../errors.ts";
-import { filledTensor } from "../../../models/filled-tensor.ts";
 import { findExampleInputs } from "../../../models/find-example-inputs.ts";
 import { type ModelCall, type ModelHandle, tryModel } from "../../../models/model-handle.ts";
 import type { ModelHost } from "../../../models/model-host.ts";
@@ -8,6 +7,7 @@ import { endOfParts, type PartSink, type ServedVersion } from "../../../pipeline
 import { openPayload } from "../../../pipeline/payload.ts";
 import type { WarmedThread } from "../../../pipeline/runner.ts";
 import { CancelSource } from "../../../platform/async/cancel-source.ts";
+import { filledTensor } from "../../../tensor/signature/example-inputs.ts";
 import { createTensors, type Tensors } from "../../../tensor/tensor.ts";
 import type { RecordedFor, RecordedRequest, RecordedRequests } from "../../recorded-request.ts";
 import { type Named, type ReadRequest, runRequestFile, runSavedModelRequests, sampleTensor } from "./request-files.ts";

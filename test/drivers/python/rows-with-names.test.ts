@@ -1,0 +1,175 @@
+import { execFile, execFileSync } from "node:child_process";
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { promisify } from "node:util";
+import { afterAll, describe, expect, it } from "vitest";
+import { exampleRequest } from "../../../src/cli/status-reporter/report-example.ts";
+import { findPython } from "../../helpers/find-python.ts";
+import { startServer } from "../../helpers/start-server.ts";
+
+const python = findPython("Rows with names", ["sklearn", "xgboost", "lightgbm", "catboost", "pandas", "joblib"]);
+
+/** Models of a data frame with a column of numbers that may be missing, of texts and of whole numbers. */
+const MODELS = `
+import json, os, sys
+import catboost, joblib, lightgbm, numpy as np, pandas as pd, xgboost
+from sklearn.compose import make_column_transformer
+from sklearn.feature_extraction.text import CountVectorizer
+from sklearn.impute import SimpleImputer
+from sklearn.linear_model import LogisticRegression
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import OneHotEncoder
+from sklearn.tree import DecisionTreeClassifier
+
+at = lambda name: os.path.join(sys.argv[1], name)
+random = np.random.RandomState(0)
+age = random.randint(18, 80, 200).astype(float)
+age[::7] = np.nan
+frame = pd.DataFrame({"age": age, "city": np.array(["Paris", "Rome"])[random.randint(0, 2, 200)], "rooms": random.randint(3, 6, 200)})
+target = np.where((frame.city == "Rome") ^ (frame.rooms > 4), "yes", "no")
+columns = make_column_transformer((SimpleImputer(), ["age"]), (make_pipeline(SimpleImputer(strategy="most_frequent"), OneHotEncoder()), ["city"]), (OneHotEncoder(), [2]))
+classifier = make_pipeline(columns, LogisticRegression()).fit(frame, target)
+joblib.dump(classifier, at("columns.joblib"))
+words = make_pipeline(make_column_transformer((CountVectorizer(), "city"), remainder="passthrough"), LogisticRegression()).fit(frame.fillna(0), target)
+joblib.dump(words, at("words.joblib"))
+sure = DecisionTreeClassifier().fit(pd.DataFrame({"n": [0.0, 0.0, 1.0, 1.0]}), ["a", "a", "b", "b"])
+joblib.dump(sure, at("sure.joblib"))
+categories = frame.astype({"city": "category"})
+light = lightgbm.LGBMClassifier(n_estimators=3, n_jobs=1, verbose=-1).fit(categories, target)
+light.booster_.save_model(at("columns.lgb"))
+trees = xgboost.XGBRegressor(n_estimators=3, n_jobs=1, enable_categorical=True).fit(categories, frame.rooms)
+trees.save_model(at("columns.ubj"))
+cat = catboost.CatBoostClassifier(iterations=3, depth=2, verbose=False, thread_count=1, allow_writing_files=False, cat_features=["city"]).fit(frame, target)
+cat.save_model(at("columns.cbm"))
+row = lambda age, city, rooms: pd.DataFrame({"age": [age], "city": [city], "rooms": [rooms]})
+probability = lambda *values: classifier.predict_proba(row(*values)).tolist()
+json.dump({"rome": probability(30.5, "Rome", 4), "no_age": probability(np.nan, "Rome", 4), "no_city": probability(30.5, np.nan, 4)}, open(at("answers.json"), "w"))
+`;
+
+function make(command: string): { readonly folder: string; readonly answers: Record<string, number[][]> } {
+  const folder = mkdtempSync(join(tmpdir(), "kserving-rows-"));
+  afterAll(() => rmSync(folder, { recursive: true, force: true }));
+  writeFileSync(join(folder, "make.py"), MODELS);
+  execFileSync(command, [join(folder, "make.py"), folder], { stdio: ["ignore", "ignore", "inherit"] });
+  return { folder, answers: JSON.parse(readFileSync(join(folder, "answers.json"), "utf8")) };
+}
+
+const { folder, answers } = python === undefined ? { folder: "", answers: {} } : make(python);
+
+function serve(driver: string, file: string) {
+  const pickled: Record<string, string> = file.endsWith("joblib") ? { allow_pickle: "true" } : {};
+  const options = { python: python ?? "", ...pickled };
+  return startServer({ stages: [{ driver, path: join(folder, file), options }] });
+}
+
+async function post(url: string, body: string, type = "application/json") {
+  const answer = await fetch(url, { method: "POST", body, headers: { "content-type": type } });
+  return { status: answer.status, json: JSON.parse(await answer.text()) };
+}
+
+const closeTo = (values: readonly number[][] = []) => values.map((row) => row.map((each) => expect.closeTo(each, 10)));
+
+describe.skipIf(python === undefined)("rows with names", { timeout: 60_000 }, () => {
+  it("are lists of objects, tables of columns and CSV, in which values may be missing", async () => {
+    const { httpUrl } = await serve("sklearn", "columns.joblib");
+    const ask = async (body: string, type?: string) => {
+      const { status, json } = await post(`${httpUrl}/predict`, body, type);
+      return status === 200 ? json.predict_proba : json.error;
+    };
+    const { rome, no_age: noAge, no_city: noCity } = answers;
+    expect(await ask('[{"age": 30.5, "city": "Rome", "rooms": 4}]')).toEqual(closeTo(rome));
+    expect(await ask('[{"rooms": 4, "city": "Rome"}, {"age": 30.5, "city": null, "rooms": 4}]')).toEqual(
+      closeTo([...(noAge ?? []), ...(noCity ?? [])]),
+    );
+    expect(await ask('{"age": [30.5, null], "city": ["Rome", "Rome"], "rooms": [4, 4]}')).toEqual(
+      closeTo([...(rome ?? []), ...(noAge ?? [])]),
+    );
+    expect(await ask('{"age": 30.5, "city": "Rome", "rooms": 4}')).toEqual(closeTo(rome));
+    expect(await ask('[[30.5, "Rome", 4]]')).toEqual(closeTo(rome));
+    expect(await ask("age,city,rooms\n30.5,Rome,4\n,Rome,4\n", "text/csv")).toEqual(
+      closeTo([...(rome ?? []), ...(noAge ?? [])]),
+    );
+    expect(await ask("rooms,city,age\n4,,30.5\n", "text/csv")).toEqual(closeTo(noCity));
+    const large = `[${Array.from({ length: 3000 }, () => '{"age": 30.5, "city": "Rome", "rooms": 4}')}]`;
+    expect((await ask(large)).slice(-1)).toEqual(closeTo(rome));
+    expect(await ask(`city,age,rooms\n${"Rome,30.5,4\n".repeat(6000)}`, "text/csv")).toHaveLength(6000);
+    const shown = await post(`${httpUrl}/v1/models/default:predict`, '{"inputs": {"input": [[30.5, "Rome", 4]]}}');
+    expect(shown.json.outputs.predict_proba).toEqual(closeTo(rome));
+  });
+
+  it("are refused with the column that was meant", async () => {
+    const { httpUrl } = await serve("sklearn", "columns.joblib");
+    const meant = 'The model has no input "citty". Did you mean "city"? It has age, city, rooms.';
+    for (const [body, type] of [
+      ['[{"age": 30.5, "citty": "Rome", "rooms": 4}]', "application/json"],
+      ["age,citty,rooms\n30.5,Rome,4\n", "text/csv"],
+    ] as const)
+      expect(await post(`${httpUrl}/predict`, body, type)).toEqual({ status: 400, json: { error: meant } });
+    const unknown = await post(`${httpUrl}/predict`, '[{"age": 30.5, "city": "Oslo", "rooms": 4}]');
+    expect(unknown).toMatchObject({ status: 400, json: { error: expect.stringContaining("Oslo") } });
+  });
+
+  it.each([
+    [
+      "sklearn",
+      "columns.joblib",
+      [{ dtype: "float64" }, { dtype: "bytes", categories: ["Paris", "Rome"] }, { categories: [3, 4, 5] }],
+    ],
+    ["sklearn", "words.joblib", [{ dtype: "float64" }, { dtype: "bytes" }, { dtype: "float64" }]],
+    [
+      "lightgbm",
+      "columns.lgb",
+      [{ dtype: "float64" }, { dtype: "bytes", categories: ["Paris", "Rome"] }, { dtype: "float64" }],
+    ],
+    [
+      "xgboost",
+      "columns.ubj",
+      [{ dtype: "float32" }, { dtype: "bytes", categories: ["Paris", "Rome"] }, { dtype: "float32" }],
+    ],
+    ["catboost", "columns.cbm", [{ dtype: "float32" }, { dtype: "bytes" }, { dtype: "float32" }]],
+  ] as const)("are shown for a model of %s, %s, with values on which it runs", async (driver, file, expected) => {
+    const server = await serve(driver, file);
+    const { grpcAddress, httpUrl } = server;
+    const names = ["age", "city", "rooms"];
+    const metadata = await (await fetch(`${httpUrl}/v2/models/default`)).json();
+    const specs = expected.map((each, index) => {
+      const { categories, dtype = "float64" } = each as { categories?: readonly unknown[]; dtype?: string };
+      const datatype = { float32: "FP32", float64: "FP64", bytes: "BYTES" }[dtype];
+      const parameters = categories && { parameters: { categories: JSON.stringify(categories) } };
+      return { name: names[index], datatype, shape: [-1], ...parameters };
+    });
+    expect(metadata).toMatchObject({ inputs: specs });
+    const { inputs = [], ran, isTable } = (await server.exampleInputs()) ?? {};
+    expect({ ran, isTable, names: inputs.map(({ name }) => name) }).toEqual({ ran: true, isTable: true, names });
+    const line = exampleRequest({ name: "default", inputs, isTable, grpcAddress, httpUrl });
+    expect(line).toMatch(/^curl http:\S+\/predict\/default -d '\[\{"age":[\d.]+,"city":"\w+","rooms":[\d.]+\}\]'$/);
+    const { stdout } = await promisify(execFile)("sh", ["-c", line.replace("curl ", "curl -s -w '%{http_code}' ")]);
+    expect(stdout).toMatch(/200$/);
+    const { paths } = (await (await fetch(`${httpUrl}/docs/openapi.json`)).json()) as Document;
+    for (const path of ["/predict/default", "/v1/models/default:predict", "/v2/models/default/infer"]) {
+      const { example } = paths[path]?.post?.requestBody?.content["application/json"] ?? {};
+      expect(await post(httpUrl + path, JSON.stringify(example)), path).toMatchObject({ status: 200 });
+    }
+  });
+
+  it("have finite answers, and others where they are asked for", async () => {
+    const { httpUrl } = await serve("sklearn", "sure.joblib");
+    const rows = '[{"n": 0}]';
+    const sent = await fetch(`${httpUrl}/predict`, { method: "POST", body: rows });
+    expect(await sent.text()).toBe('{"predict":["a"],"predict_proba":[[1.0,0.0]]}');
+    const sparse = await fetch(`${httpUrl}/v1/models/default:predict`, {
+      method: "POST",
+      body: `{"instances": ${rows}, "output_filter": ["predict_log_proba"]}`,
+    });
+    expect(await sparse.text()).toContain("-Infinity");
+  });
+});
+
+interface Document {
+  readonly paths: Readonly<Record<string, { readonly post?: { readonly requestBody?: Content } }>>;
+}
+
+interface Content {
+  readonly content: Readonly<Record<string, { readonly example?: unknown }>>;
+}
