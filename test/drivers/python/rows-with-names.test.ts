@@ -4,6 +4,9 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { promisify } from "node:util";
 import { afterAll, describe, expect, it } from "vitest";
+import { describeServed } from "../../../src/cli/client-types/describe-models.ts";
+import { writePythonClient } from "../../../src/cli/client-types/write-python-client.ts";
+import { clientFiles } from "../../../src/cli/scaffold/client-files.ts";
 import { exampleRequest } from "../../../src/cli/status-reporter/report-example.ts";
 import { findPython } from "../../helpers/find-python.ts";
 import { startServer } from "../../helpers/start-server.ts";
@@ -151,6 +154,28 @@ describe.skipIf(python === undefined)("rows with names", { timeout: 60_000 }, ()
       const { example } = paths[path]?.post?.requestBody?.content["application/json"] ?? {};
       expect(await post(httpUrl + path, JSON.stringify(example)), path).toMatchObject({ status: 200 });
     }
+  });
+
+  it("have types and values in generated clients, which send texts", async () => {
+    const { httpUrl, grpcAddress } = await serve("sklearn", "columns.joblib");
+    for (const address of [httpUrl, `grpc://${grpcAddress}`]) {
+      const models = await describeServed({ address, authorization: undefined, names: [] });
+      expect(models.get("default")?.inputs).toMatchObject([
+        { name: "age", dtype: "float64", shape: [-1] },
+        { name: "city", dtype: "bytes", shape: [-1], categories: ["Paris", "Rome"] },
+        { name: "rooms", dtype: "float64", shape: [-1], categories: [3, 4, 5] },
+      ]);
+      const { files } = clientFiles({ address, models });
+      expect(files["call.ts"]).toContain('predict({ "age": [1], "city": ["Paris"], "rooms": [3] })');
+      writeFileSync(join(folder, "models.py"), writePythonClient(models, address));
+    }
+    const call = `
+import sys
+sys.path.insert(0, sys.argv[1])
+from models import Client
+print(Client(sys.argv[2]).default(age=[30.5], city=["Rome"], rooms=[4])["predict_proba"].tolist())`;
+    const { stdout } = await promisify(execFile)(python ?? "", ["-c", call, folder, httpUrl]);
+    expect(JSON.parse(stdout)).toEqual(closeTo(answers.rome));
   });
 
   it("have finite answers, and others where they are asked for", async () => {
