@@ -1,7 +1,6 @@
 """Objects with scikit-learn's methods, whichever library they come from."""
 
 import dataclasses
-import importlib.util
 
 import numpy as np
 
@@ -10,7 +9,7 @@ from ..errors import invalid
 from ..framework import BaseFramework, one_input
 from ..outputs import name_members
 from .features import features_of_steps
-from .tables import is_numbered, is_table, to_column, to_object_rows, to_table, to_table_of_rows, to_texts, with_missing_texts
+from .tables import has_pandas, is_numbered, is_table, to_column, to_object_rows, to_table, to_table_of_rows, to_texts, with_missing_texts
 
 
 # Of features, in the log.
@@ -104,7 +103,8 @@ class EstimatorFramework(BaseFramework):
         kinds = self.kinds(features)
         is_mixed = any("dtype" in kind for kind in kinds.values())
         is_short = 0 < len(features) <= MOST_COLUMNS
-        if not (is_mixed or is_short) or importlib.util.find_spec("pandas") is None:
+        # It takes seconds, which the first request would wait for.
+        if not (is_mixed or is_short) or not has_pandas():
             return None
         return [{"name": name, "dtype": self.number_type, "shape": [-1], **kinds.get(name, {})} for name in features]
 

@@ -1,7 +1,9 @@
 """scikit-learn: estimators and pipelines, which are always pickles."""
 
+from ..errors import invalid
 from .estimators import EstimatorFramework
 from .pickles import load_pickle
+from .tables import is_table
 
 
 class Framework(EstimatorFramework):
@@ -11,6 +13,17 @@ class Framework(EstimatorFramework):
     def load(self):
         self.use(load_pickle(self.request.path, self.request.options))
         self._takes_documents = takes_documents(self.model)
+
+    def predict(self, inputs, wanted):
+        """Pipelines may need all columns, or not; what they say of one that is missing is seldom its name."""
+        try:
+            return super().predict(inputs, wanted)
+        except (KeyError, ValueError) as error:
+            count, names = self.features()
+            missing = [name for name in names or [] if name not in inputs] if is_table(inputs, count, names) else []
+            if not missing:
+                raise
+            raise invalid(f'Input "{missing[0]}" is missing. The model takes {", ".join(names)}.') from error
 
     def rows(self, inputs):
         """Texts of one column are a flat list to what counts their words: MLServer's clients send them so."""

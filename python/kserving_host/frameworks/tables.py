@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from ..errors import invalid, refused
+from ..errors import HostError, invalid, refused
 
 # As the server sends a text that is missing: a byte that is in no UTF-8.
 MISSING_TEXT = b"\xff"
@@ -66,6 +66,14 @@ def _check_lengths(columns):
     sizes = {len(column) for column in columns}
     if len(sizes) > 1:
         raise invalid(f"The inputs have different numbers of rows: {', '.join(map(str, sorted(sizes)))}.")
+
+
+def has_pandas():
+    """Imports it where it is."""
+    try:
+        return _pandas() is not None
+    except HostError:
+        return False
 
 
 def _pandas():

@@ -155,7 +155,7 @@ function tableOf(instances: JsonValue, { isCsv, budget }: PredictBody, known: Si
   return columnsOfRows({ instances, features, isCsv, needsNames: !isOfTable }, budget);
 }
 
-/** The value of the only member of an object, or what is none. */
+/** The value of the only member of an object, or the value itself if it has no members. */
 function onlyValue(value: JsonValue): JsonValue {
   if (!isJsonObject(value) || isBase64Object(value)) return value;
   const [only = null, ...others]: readonly JsonValue[] = Object.values(value);

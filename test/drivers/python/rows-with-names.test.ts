@@ -109,6 +109,9 @@ describe.skipIf(python === undefined)("rows with names", { timeout: 60_000 }, ()
       ["age,citty,rooms\n30.5,Rome,4\n", "text/csv"],
     ] as const)
       expect(await post(`${httpUrl}/predict`, body, type)).toEqual({ status: 400, json: { error: meant } });
+    const missing = 'Input "city" is missing. The model takes age, city, rooms.';
+    const without = '[{"age": 30.5, "rooms": 4}]';
+    expect(await post(`${httpUrl}/predict`, without)).toEqual({ status: 400, json: { error: missing } });
     const unknown = await post(`${httpUrl}/predict`, '[{"age": 30.5, "city": "Oslo", "rooms": 4}]');
     expect(unknown).toMatchObject({ status: 400, json: { error: expect.stringContaining("Oslo") } });
   });
