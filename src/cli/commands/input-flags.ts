@@ -6,14 +6,15 @@ import { decodePredict } from "../../protocols/tensorflow-serving/http-request.t
 import { csvToJsonRows } from "../../tensor/codecs/csv-to-json-rows.ts";
 import { readNpy } from "../../tensor/codecs/npy.ts";
 import type { Values } from "../../tensor/plain-value.ts";
+import { isPlainObject } from "../../tensor/record.ts";
 import { DEFAULT_SIGNATURE, type Signature } from "../../tensor/signature/signature.ts";
 
 type Value = Values[string];
 
 /**
  * Reads `--input` flags: `NAME=@FILE` (npy, json, csv, else the file's bytes, such as an image), `NAME=JSON`,
- * `NAME=text`; `@FILE` alone is the only input, or a JSON file with all inputs, by name or as KServe V2 has them, or the
- * rows of a model of tables. Throws `invalid_argument`.
+ * `NAME=text`; `@FILE` alone is the only input, or a JSON file with all inputs, by name or as KServe V2 has them, or
+ * the rows of a model of tables. Throws `invalid_argument`.
  */
 export async function readInputs(flags: readonly string[], signature: Signature = {}): Promise<Values> {
   const values: Record<string, Value> = Object.create(null);
@@ -26,10 +27,10 @@ export async function readInputs(flags: readonly string[], signature: Signature 
 }
 
 async function readFlag(flag: string, signature: Signature): Promise<(readonly [string, Value])[]> {
-  const { inputs, isTabular = false } = signature;
+  const { inputs } = signature;
   const [, name, text] = /^([^=@[{]*)=(.*)$/s.exec(flag) ?? [];
   if (name !== undefined && text !== undefined) return [[name, await readValue(text, name)]];
-  const table = isTabular && inputs === undefined ? await readTable(flag, signature) : undefined;
+  const table = isTable(signature) ? await readTable(flag, signature) : undefined;
   if (table !== undefined) return Object.entries(table);
   const value = await readValue(flag, flag);
   if (isRequest(value)) return entriesOf(value);
@@ -40,6 +41,12 @@ async function readFlag(flag: string, signature: Signature): Promise<(readonly [
   throw invalidArgument(`--input is "${flag}", which does not say for which input; expected NAME=${flag}.${known}`);
 }
 
+/** A server tells of a model's columns, and not that they are a table's. */
+function isTable({ inputs, isTabular }: Signature): boolean {
+  if (inputs === undefined) return isTabular === true;
+  return inputs.length > 1 && inputs.every(({ shape }) => shape?.length === 1 && shape[0] === -1);
+}
+
 /** Most memory that the values of a table take, in bytes. */
 const MAX_TABLE_BYTES = 1024 ** 3;
 
@@ -47,13 +54,15 @@ const MAX_TABLE_BYTES = 1024 ** 3;
 async function readTable(flag: string, signature: Signature): Promise<Values | undefined> {
   const isCsv = /^@.*\.csv$/i.test(flag);
   const value = isCsv ? undefined : await readValue(flag, flag);
-  const isRows = Array.isArray(value) || (isRequest(value) && !("inputs" in value));
+  const isList = Array.isArray(value) && (signature.inputs === undefined || value.every(isPlainObject));
+  const isRows = isList || (isRequest(value) && !("inputs" in value));
   if (!isCsv && !isRows) return undefined;
   const request = { [Array.isArray(value) ? "instances" : "inputs"]: value };
   const body = isCsv
     ? toPredictBody(await readBytes(flag.slice(1)), "csv", MAX_TABLE_BYTES).json
     : Buffer.from(JSON.stringify(request));
-  return decodePredict(body, { [DEFAULT_SIGNATURE]: signature }, MAX_TABLE_BYTES, isCsv).inputs;
+  const signatures = { [DEFAULT_SIGNATURE]: { ...signature, isTabular: true as const } };
+  return decodePredict(body, signatures, MAX_TABLE_BYTES, isCsv).inputs;
 }
 
 async function readValue(text: string, place: string): Promise<Value> {

@@ -58,14 +58,17 @@ test.each([
   ["columns", '{"city":["Rome",null],"age":[30.5,null]}'],
 ])("%s is the rows of a model of tables", async (_, input) => {
   const column = { shape: [-1] } as const;
-  const suggestedInputs = [
+  const columns = [
     { name: "age", dtype: "float64", ...column },
     { name: "city", dtype: "bytes", ...column },
   ] as const;
-  const { age, city, ...others } = await readInputs([input], { isTabular: true, suggestedInputs });
-  expect(age).toEqual(createTensor("float64", [2], Float64Array.of(30.5, Number.NaN)));
-  expect(city).toMatchObject({ dtype: "bytes", data: [Buffer.from("Rome"), Uint8Array.of(0xff)].map(toBytes) });
-  expect(others).toEqual({});
+  // As it is here, and as a server tells of it.
+  for (const signature of [{ isTabular: true, suggestedInputs: columns }, { inputs: columns }] as const) {
+    const { age, city, ...others } = await readInputs([input], signature);
+    expect(age).toEqual(createTensor("float64", [2], Float64Array.of(30.5, Number.NaN)));
+    expect(city).toMatchObject({ dtype: "bytes", data: [Buffer.from("Rome"), Uint8Array.of(0xff)].map(toBytes) });
+    expect(others).toEqual({});
+  }
 });
 
 const toBytes = (bytes: Uint8Array) => Uint8Array.from(bytes);

@@ -124,7 +124,8 @@ describe("POST /predict", () => {
 
   test("takes rows of any size, of a model's only input too, and answers in parts where these are asked for", async () => {
     const { httpUrl } = await startServer(ECHO);
-    const send = async (body: string, headers = JSON_TYPE) => (await post(`${httpUrl}/predict`, body, headers)).text();
+    const send = async (body: string, headers: Record<string, string> = JSON_TYPE) =>
+      (await post(`${httpUrl}/predict`, body, headers)).text();
     expect(await send("[[1, 2.5], [3, 4]]")).toBe('{"inputs":[[1.0,2.5],[3.0,4.0]]}');
     expect(await send('{"size": 2, "kind": "flat"}')).toBe('{"size":2,"kind":"flat"}');
     const [rows, columns] = [new Array(40_000).fill('{"x": 7}'), new Array(40_000).fill("7")].map((list) => `${list}`);
