@@ -169,7 +169,9 @@ describe.skipIf(python === undefined)("rows with names", { timeout: 60_000 }, ()
         { name: "rooms", dtype: "float64", shape: [-1], categories: [3, 4, 5] },
       ]);
       const { files } = clientFiles({ address, models });
-      expect(files["call.ts"]).toContain('predict({ "age": [1], "city": ["Paris"], "rooms": [3] })');
+      expect(files["call.mjs"] ?? files["call.ts"]).toContain(
+        'predict({ "age": [1], "city": ["Paris"], "rooms": [3] })',
+      );
       writeFileSync(join(folder, "models.py"), writePythonClient(models, address));
     }
     const call = `
