@@ -129,16 +129,20 @@ export class PartedAnswers {
     let count = 0;
     const { signal } = parted.request.call;
     await this.#each(inputs, parted, async (step) => {
-      const part = await this.#seal(step, parted, count++ === 0);
+      const part = await this.#seal(step, parted, { isFirst: count++ === 0, isPart: true });
       await unlessAborted(sink.write(part), signal);
     });
     return count;
   }
 
   /** Headers that hooks set go with the first part. */
-  async #seal(step: Step, { request, ctx }: PartedRequest, isFirst: boolean): Promise<InferResponse> {
+  async #seal(
+    step: Step,
+    { request, ctx }: PartedRequest,
+    { isFirst, isPart }: { readonly isFirst: boolean; readonly isPart: boolean },
+  ): Promise<InferResponse> {
     const isPlainJson = ctx === undefined && request.inputs.kind === "json";
-    const hooks = ctx === undefined ? undefined : { outputs: this.#parts.hooks?.outputs, isPart: true };
+    const hooks = ctx === undefined ? undefined : { outputs: this.#parts.hooks?.outputs, isPart };
     const outputs = isPlainJson ? await sealTensors(step, request) : sealOutputs(step, request, hooks);
     return toAnswer(this.#parts.served, request, { outputs, ...(isFirst && ctx && checkResponse(ctx.response)) });
   }
@@ -164,7 +168,7 @@ export class PartedAnswers {
         const came = describeValue(values);
         throw new ServingError("internal", `The hook collect returned ${came}; expected an object of values by name.`);
       }
-      return await this.#seal({ values, giver: "The hook collect" }, parted, true);
+      return await this.#seal({ values, giver: "The hook collect" }, parted, { isFirst: true, isPart: false });
     } finally {
       memory.release();
     }

@@ -39,20 +39,23 @@ export function sealOutputs(step: Step, { inputs, outputs }: Asked, hooks: Decla
   return { kind: "tensors", tensors: pickOutputs(sealed.tensors, outputs) };
 }
 
-/** Values that a model gave, or the client, are no hook's fault. */
+/**
+ * Values that a model gave, or the client, are no hook's fault; nor are those that go around a model. A part may have
+ * any names but one that was meant to be another.
+ */
 function checkDeclared({ values, giver }: Step, declared: readonly TensorSpec[], isPart = false): void {
   const names = declared.map(({ name }) => name);
   const missing = names.filter((name) => !Object.hasOwn(values, name));
-  const suffices = isPart ? missing.length < names.length : missing.length === 0;
-  if (suffices || names.length === 0 || !giver?.startsWith(HOOK)) return;
+  if (missing.length === 0 || giver === undefined || !LAST_HOOK.test(giver)) return;
   const others = Object.keys(values).filter((name) => !names.includes(name));
+  if (isPart && others.every((name) => nearest(name, missing) === undefined)) return;
   const came = others.map((name) => `"${name}"${meant(name, missing)}`).join(", ") || "nothing else";
   const lacks = missing.map((name) => `"${name}"`).join(", ");
   throw new ServingError("internal", `${giver} did not return the declared ${plural(missing)} ${lacks}, but ${came}.`);
 }
 
-/** Beginning of the givers that are hooks. */
-const HOOK = "The hook ";
+/** The givers whose values are the answer's. */
+const LAST_HOOK = /^The hook (?:process|postprocess|collect)\b/;
 
 function meant(name: string, missing: readonly string[]): string {
   const near = nearest(name, missing);

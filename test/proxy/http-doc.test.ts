@@ -23,7 +23,9 @@ test("the page has an example for each of these tests", () => {
 const EXAMPLES = [
   ["/v1/models/default:predict", `{\n    "predictions": [[1.0, 2.0], [3.0, 4.0]\n    ]\n}`],
   ["/v1/models/default:regress", `{\n    "results": [2.0, 5.0]\n}`],
-  ["/predict -d", `{"x":[[1.0,2.0],[3.0,4.0]]}`],
+  [`/predict -d '[{"size":`, `{"size":[2.0,null],"kind":["flat","round"]}`],
+  [`/predict -d '{"size":`, `{"size":[2,3],"kind":["flat","round"]}`],
+  [`/predict -d '{"inputs":`, `{"x":[[1.0,2.0],[3.0,4.0]]}`],
   ["/predict -F", PHOTO],
   ["/serving-proxy", `{"image":"aGVsbG8=","top":3}`],
 ] as const;

@@ -37,7 +37,9 @@ class Framework(EstimatorFramework):
         return self.model if self._is_booster else getattr(self.model, "_Booster", None)
 
     def kinds(self, features):
-        categories = getattr(self._booster(), "pandas_categorical", None) or []
+        categories = getattr(self._booster(), "pandas_categorical", None)
+        if not categories:
+            return {}
         return {name: of_categories(values) for name, values in zip(self._categorical(len(categories)), categories) if name in features}
 
     def _categorical(self, count):

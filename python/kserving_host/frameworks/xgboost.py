@@ -52,7 +52,7 @@ class Framework(EstimatorFramework):
         return (self._count, getattr(self.model, "feature_names", None)) if self._is_booster else super().features()
 
     def kinds(self, features):
-        booster = self.model if self._is_booster else self.model.get_booster()
+        booster = self.model if self._is_booster else getattr(self.model, "get_booster", lambda: None)()
         types = getattr(booster, "feature_types", None) or []
         categorical = [index for index, kind in enumerate(types) if kind == "c" and index < len(features)]
         known = _categories(booster) if categorical else {}

@@ -55,7 +55,7 @@ async function readTable(flag: string, signature: Signature): Promise<Values | u
   const isCsv = /^@.*\.csv$/i.test(flag);
   const value = isCsv ? undefined : await readValue(flag, flag);
   const isList = Array.isArray(value) && (signature.inputs === undefined || value.every(isPlainObject));
-  const isRows = isList || (isRequest(value) && !("inputs" in value));
+  const isRows = isList || (isRequest(value) && !("inputs" in value) && hasAllOf(value, signature));
   if (!isCsv && !isRows) return undefined;
   const request = { [Array.isArray(value) ? "instances" : "inputs"]: value };
   const body = isCsv
@@ -63,6 +63,13 @@ async function readTable(flag: string, signature: Signature): Promise<Values | u
     : Buffer.from(JSON.stringify(request));
   const signatures = { [DEFAULT_SIGNATURE]: { ...signature, isTabular: true as const } };
   return decodePredict(body, signatures, MAX_TABLE_BYTES, isCsv).inputs;
+}
+
+/** Other flags may give what an object lacks, and a name that no input has is told as such. */
+function hasAllOf(value: object, { inputs }: Signature): boolean {
+  if (inputs === undefined) return true;
+  const names = new Set(inputs.map(({ name }) => name));
+  return Object.keys(value).length === names.size && Object.keys(value).every((name) => names.has(name));
 }
 
 async function readValue(text: string, place: string): Promise<Value> {

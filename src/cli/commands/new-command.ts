@@ -78,8 +78,8 @@ async function run(kind: ScaffoldKind, given: string | undefined, { json = false
     mkdirSync(bin, { recursive: true });
     for (const [file, text] of Object.entries(files)) writeFileSync(join(folder, file), text);
     symlinkSync(packageRoot, join(folder, "node_modules", "kserving"), "junction");
-    // As npm would: its scripts find the program there.
-    symlinkSync("../kserving/bin/kserving.cjs", join(bin, "kserving"), "file");
+    // As npm would: its scripts find the program there. Windows lets few users make such links.
+    if (process.platform !== "win32") symlinkSync("../kserving/bin/kserving.cjs", join(bin, "kserving"), "file");
   } catch (cause) {
     throw invalidArgument(`The folder "${name}" ${outputProblem(cause)}; expected one that can be written.`, cause);
   }

@@ -1,3 +1,4 @@
+import { isUtf8 } from "node:buffer";
 import { shellQuoted } from "../../platform/text/terminal.ts";
 import { typeOfDType } from "../../protocols/tensorflow-serving/tensor-proto.ts";
 import type { Server } from "../../server/server.ts";
@@ -118,10 +119,14 @@ export function exampleValue({ shape, ...input }: ExampleInput, asCode: boolean)
   return shape.reduceRight(repeat, elementText(input));
 }
 
+/** Characters that no one reads, such as those of lines. */
+const CONTROL = /\p{Cc}/u;
+
 /** Bytes other than text are written as TensorFlow Serving takes them. */
 function elementText({ dtype, element }: Pick<ExampleInput, "dtype" | "element">): string {
   if (typeof element === "number") return dtype === "bool" ? String(element === 1) : String(element);
   const bytes = Buffer.from(element);
-  const text = bytes.toString("latin1");
-  return /^[\x20-\x7e]*$/.test(text) ? JSON.stringify(text) : JSON.stringify({ b64: bytes.toString("base64") });
+  const text = bytes.toString();
+  const isText = isUtf8(bytes) && !CONTROL.test(text);
+  return JSON.stringify(isText ? text : { b64: bytes.toString("base64") });
 }

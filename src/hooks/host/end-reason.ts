@@ -64,12 +64,14 @@ export function stallReason(file: string, phase: ThreadPhase, stallMs: number): 
 const MAX_REASON = 1024;
 
 /**
- * The error of a request that was lost with the thread of this file, as clients see it: with the reason for which the
- * thread has ended, since the request may have been it.
+ * The error of a request that was lost with the thread of this file, as clients see it: with the kind of reason for which
+ * the thread has ended, since the request may have been it; the log has its text.
  */
 export function lossReason(lost: ServingError, ended: ServingError, file: string): ServingError {
   const { code, details } = lost;
-  const [why = ""] = shorten(ended.message.replace(file, "The hook file"), MAX_REASON).split("\n", 1);
+  // It may be of another client's request, whose values it may have.
+  const own = ended.cause === undefined ? "" : `: ${reasonText(ended.cause)}`;
+  const [why = ""] = shorten(ended.message.replace(own, "").replace(file, "The hook file"), MAX_REASON).split("\n", 1);
   const message = `The request was lost: the hooks' thread has ended. ${hidePaths(why)} Send it again if another request was the cause.`;
   return new ServingError(code, message, { cause: lost, details });
 }

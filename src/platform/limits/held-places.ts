@@ -18,7 +18,7 @@ const LOOK_MS = 1000;
  */
 export class HeldPlaces {
   readonly #clientsThatWait: () => Iterable<number>;
-  /** With the time at which each was told last. */
+  /** With the time at which each was told last, or began. */
   readonly #holders = new Map<PlaceHolder, number>();
   #timer: NodeJS.Timeout | undefined;
 
@@ -29,7 +29,7 @@ export class HeldPlaces {
 
   /** Adds one until it is deleted. */
   add(holder: PlaceHolder): void {
-    this.#holders.set(holder, 0);
+    this.#holders.set(holder, performance.now());
     this.watch();
   }
 

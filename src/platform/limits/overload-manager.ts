@@ -45,7 +45,7 @@ export abstract class Holder extends ListMember {
   sending: Transfer | undefined = undefined;
   /** Speed of its transfer, for {@link OverloadManager} alone. */
   pace: Pace | undefined = undefined;
-  /** Looks that found its client waited for, less twice the others; for {@link OverloadManager} alone. */
+  /** Looks that found its client waited for to take its answer, less twice the others; for {@link OverloadManager} alone. */
   awaited = 0;
   abstract readonly client: ClientAccount;
   /** Memory that it holds with all its parts, in bytes. */
@@ -139,10 +139,11 @@ export class OverloadManager {
 
   /**
    * Ends a request that holds a place for which others wait, if its client has been waited for for most of the span in
-   * which a rate is measured.
+   * which a rate is measured, and does not take its answer fast.
    */
   endHeldPlace(share: Holder): void {
-    if (share.awaited >= LOOKS) this.#end(share, "place", heldPlace());
+    const isFast = share.pace !== undefined && share.pace.bytesPerSecond >= PRESUMED_RATE;
+    if (share.awaited >= LOOKS && isSending(share) && !isFast) this.#end(share, "place", heldPlace());
   }
 
   /** Ends requests that a taker's may take the place of; returns the bytes that they have given. */
@@ -196,7 +197,7 @@ export class OverloadManager {
 
   #lookAt(share: Holder, now: number): void {
     const transfer = transferOf(share);
-    share.awaited = Math.min(Math.max(share.awaited + (transfer === undefined ? -2 : 1), 0), LOOKS);
+    share.awaited = Math.min(Math.max(share.awaited + (isSending(share) ? 1 : -2), 0), LOOKS);
     if (transfer === undefined) share.pace = undefined;
     else if (share.pace?.transfer !== transfer) share.pace = begin(transfer, now);
     else if (this.#isSlow(share.pace, now)) this.#end(share, "slow", tooSlow(transfer, this.#rules));
@@ -250,6 +251,8 @@ function mayTake(giver: Giver, taker: Taker, fairBytes: number): boolean {
   if (from !== to) return from.bytes > fairBytes && from.bytes > to.bytes + taker.bytes;
   return giver.share.pace?.isKnown === true && giver.leftSeconds > Math.max(SOON_SECONDS, taker.leftSeconds);
 }
+
+const isSending = ({ sending }: Holder) => sending?.isClientsTurn === true;
 
 /** The transfer that waits for its client. */
 function transferOf({ receiving, sending }: Holder): Transfer | undefined {

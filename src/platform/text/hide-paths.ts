@@ -40,14 +40,18 @@ export function hidePaths(text: string, known: readonly string[] = []): string {
   return replacePaths(hidden, () => "(path)");
 }
 
+/** Endings of files of models, hooks and configurations; any other name may be a person's, or a folder's. */
+const SHOWN_ENDING =
+  /\.(?:[cm]?[jt]sx?|py|json|ya?ml|toml|onnx|ort|xml|bin|pbtxt|pb|h5|keras|tflite|pt|pth|safetensors|joblib|pkl|ubj|cbm|csv|npy|txt|zip|tar|t?gz)(?::\d+)*$/i;
+
 /**
- * A text without folders: as {@link hidePaths}, but a file with an ending keeps its own name, and the place in it. For
+ * A text without folders: as {@link hidePaths}, but a file of a usual kind keeps its own name, and the place in it. For
  * texts about files that the server was told to serve.
  */
 export function hideFolders(text: string): string {
   return replacePaths(text, (path) => {
     const name = path.split(/[/\\]/).at(-1)!;
-    return ENDING.test(name) ? name : "(path)";
+    return SHOWN_ENDING.test(name) ? name : "(path)";
   });
 }
 

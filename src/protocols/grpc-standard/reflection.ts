@@ -1,7 +1,8 @@
 import { readFileSync } from "node:fs";
-import { STATUS } from "../../errors.ts";
+import { invalidArgument, STATUS } from "../../errors.ts";
 import { frameBytes } from "../../grpc/framed-message.ts";
 import type { StreamMethod } from "../../grpc/grpc-route.ts";
+import { cutText } from "../../platform/text/cut-text.ts";
 import { tagOf, WIRE, WireReader } from "../../tensor/codecs/protobuf/wire-reader.ts";
 import {
   bytesField,
@@ -28,6 +29,9 @@ const MEMBERS = 2;
 const REQUEST = { host: 1, fileByName: 3, fileOfSymbol: 4, fileOfExtension: 5, extensionsOf: 6, services: 7 } as const;
 const RESPONSE = { host: 1, request: 2, files: 4, services: 6, error: 7 } as const;
 
+/** Most bytes of a request, which has a name and a host: each of a large one's fields would take its time. */
+const MAX_REQUEST_BYTES = 4096;
+
 /** A file of descriptors, and the names of those that it imports. */
 interface DescriptorFile {
   readonly bytes: Buffer;
@@ -39,10 +43,17 @@ export function createReflection(): StreamMethod {
   const index = new DescriptorIndex(readFileSync(DESCRIPTORS));
   return async ({ messages, memory, write }) => {
     for await (const message of messages) {
+      if (message.length > MAX_REQUEST_BYTES) throw tooLong(message.length);
       await write(frameBytes(answer(index, message)));
       memory.shrink(message.length);
     }
   };
+}
+
+function tooLong(bytes: number): Error {
+  return invalidArgument(
+    `The request has ${bytes} bytes; expected the name of a file or a symbol in ${MAX_REQUEST_BYTES} bytes at most.`,
+  );
 }
 
 function answer(index: DescriptorIndex, request: Uint8Array): Buffer {
@@ -81,7 +92,7 @@ function toFiles(files: readonly DescriptorFile[]): WirePart | undefined {
 }
 
 function notFound(message: string): WirePart {
-  return toError(STATUS.not_found.grpc, message);
+  return toError(STATUS.not_found.grpc, cutText(message));
 }
 
 function toError(code: number, message: string): WirePart {

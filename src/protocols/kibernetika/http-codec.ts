@@ -21,7 +21,7 @@ import { DATA_TYPES } from "../../tensor/data-types.ts";
 import { type DType, isDType } from "../../tensor/dtype.ts";
 import { createRecord } from "../../tensor/record.ts";
 import { createTensors, MAX_RANK, type Tensor, type Tensors } from "../../tensor/tensor.ts";
-import { toPredictBody, toPredictBodyJob } from "../sagemaker/http-codec.ts";
+import { toPredictBody } from "../sagemaker/http-codec.ts";
 import type { PredictRequest } from "../tensorflow-serving/http-predict.ts";
 import { isNamedInstance } from "../tensorflow-serving/http-rows.ts";
 
@@ -51,13 +51,17 @@ type PlainMember = "instances" | "inputs";
 
 const BYTES = { list: "[".charCodeAt(0), object: "{".charCodeAt(0), space: " ".charCodeAt(0) };
 
+/** Bytes at the beginning of a body in which its form shows; more would take long to look through. */
+const SHOWN_BYTES = 256 * 1024;
+/** The member that the original's form has. */
+const INPUTS = /"inputs"\s*:/;
+
 /** Tells bodies of plain values, a list of rows or an object of columns, from the original's form: undefined. */
-export function plainMember(body: Uint8Array): PlainMember | undefined {
-  const first = body.find((byte) => byte > BYTES.space);
+export function plainMember(body: Buffer): PlainMember | undefined {
+  const shown = body.subarray(0, SHOWN_BYTES);
+  const first = shown.find((byte) => byte > BYTES.space);
   if (first === BYTES.list) return "instances";
-  const isColumns =
-    first === BYTES.object && !Buffer.from(body.buffer, body.byteOffset, body.length).includes('"inputs"');
-  return isColumns ? "inputs" : undefined;
+  return first === BYTES.object && !INPUTS.test(shown.toString("latin1")) ? "inputs" : undefined;
 }
 
 /** A body of plain values: rows, columns, or the lines of CSV. */
@@ -67,7 +71,6 @@ interface PlainChoice {
   readonly form: PlainForm;
   /** Empty = the default. */
   readonly signature: string;
-  readonly exchange: HttpExchange;
 }
 
 /**
@@ -76,28 +79,29 @@ interface PlainChoice {
  */
 export async function readPlainRequest(
   body: Buffer,
-  { form, signature, exchange }: PlainChoice,
+  { form, signature }: PlainChoice,
+  exchange: HttpExchange,
 ): Promise<Pick<PredictRequest, "body" | "parsed" | "isCsv">> {
   const { maxMessageBytes } = exchange;
-  const isLarge = body.length > LARGE_MESSAGE_BYTES;
-  if (form === "csv") {
-    const args = [body, "csv", maxMessageBytes] as const;
-    const { json } = isLarge ? await exchange.decode(toPredictBodyJob, [...args], body) : toPredictBody(...args);
-    return { body: withSignature(json.subarray(1), signature), isCsv: true };
-  }
-  if (isLarge) return { body: withSignature(Buffer.concat([Buffer.from(`"${form}":`), body, CLOSED]), signature) };
+  const args = [body, { form, signature }, maxMessageBytes] as const;
+  const isCsv = form === "csv";
+  if (body.length > LARGE_MESSAGE_BYTES) return { body: await exchange.decode(toPlainBodyJob, [...args], body), isCsv };
+  if (isCsv) return { body: toPlainBody(...args), isCsv };
   const budget = new DecodeBudget(maxMessageBytes);
   const root = createRecord<JsonValue>();
   root[form] = parsePlain(body, form, budget);
-  return { body, parsed: { root, signature, outputFilter: [], budget, isCsv: false } };
+  return { body, parsed: { root, signature, outputFilter: [], budget, isCsv } };
 }
 
-const CLOSED = Buffer.from("}");
-
-/** A JSON object of the members given, with the signature's name before them. */
-function withSignature(members: Uint8Array, signature: string): Buffer {
-  return Buffer.concat([Buffer.from(`{"signature_name":${JSON.stringify(signature)},`), members]);
+/** The JSON of a request of TensorFlow Serving's REST API that has a body of plain values. */
+function toPlainBody(body: Uint8Array, { form, signature }: PlainChoice, maxBytes: number): Uint8Array {
+  const head = `{"signature_name":${JSON.stringify(signature)},`;
+  if (form !== "csv") return Buffer.concat([Buffer.from(`${head}"${form}":`), body, Buffer.from("}")]);
+  return Buffer.concat([Buffer.from(head), toPredictBody(body, form, maxBytes).json.subarray(1)]);
 }
+
+/** Public for codec threads. @public */
+export const toPlainBodyJob = defineJob(import.meta.url, "toPlainBodyJob", toPlainBody);
 
 function parsePlain(body: Uint8Array, form: PlainMember, budget: DecodeBudget): JsonValue {
   const value = parseJson(body, budget);

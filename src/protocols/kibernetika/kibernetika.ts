@@ -81,7 +81,7 @@ async function predict(service: InferenceService, url: string, exchange: HttpExc
 }
 
 /** Rows or columns of plain values; undefined for a body of another form. */
-function plainFormOf(mediaType: string, body: Uint8Array): PlainForm | undefined {
+function plainFormOf(mediaType: string, body: Buffer): PlainForm | undefined {
   if (mediaType === CSV_TYPE) return "csv";
   return isForm(mediaType, body) ? undefined : plainMember(body);
 }
@@ -98,7 +98,7 @@ async function answerPlain(
   { choice, body, form }: PlainCall,
   exchange: HttpExchange,
 ): Promise<HttpAnswer> {
-  const request = await readPlainRequest(body, { form, signature: choice.signature, exchange });
+  const request = await readPlainRequest(body, { form, signature: choice.signature }, exchange);
   const ref = { model: modelOf(service, choice.model), ...(choice.version && { version: choice.version }) };
   const write: WritePredicted = async ({ answer }) => toHttpAnswer(answer, ANY_OUTPUTS, exchange);
   const writePart: WritePredicted = ({ answer }) => toJsonAnswer(answer, ANY_OUTPUTS, exchange);

@@ -30,7 +30,7 @@ import { checkMethodName } from "./method-names.ts";
 export interface PredictRequest {
   readonly ref: ModelRef;
   /** Its JSON. */
-  readonly body: Buffer;
+  readonly body: Uint8Array;
   /** The JSON as it was read; absent = it is read here. */
   readonly parsed?: PredictBody | undefined;
   /** True for JSON that was made of CSV. Default false. */

@@ -2,6 +2,7 @@ import { invalidArgument } from "../../errors.ts";
 import type { DecodeBudget } from "../../platform/limits/memory/decode-budget.ts";
 import {
   CONTAINER_BYTES,
+  dumpJson,
   isJsonList,
   isJsonObject,
   type JsonList,
@@ -56,8 +57,11 @@ export function columnsOfRows(
   const known = features?.length === first.length ? features : undefined;
   if (header === undefined && (needsNames || !isMixed(values, known !== undefined))) return undefined;
   const columns = createRecord<JsonValue>();
-  for (const [index, name] of (header ?? known ?? first.map((_, place) => String(place))).entries())
+  for (const [index, name] of (header ?? known ?? first.map((_, place) => String(place))).entries()) {
+    if (name === null) continue;
+    if (name in columns) throw invalidArgument(`The column ${dumpJson(name)} comes twice.`);
     columns[name] = values.map((row) => row[index] as JsonValue);
+  }
   return columns;
 }
 
@@ -104,14 +108,21 @@ function headerOf(row: Row, features: readonly string[] | undefined): readonly s
   return isHeader ? (row as readonly string[]) : undefined;
 }
 
-/** The names of the first line, one of which is a feature's, or has numbers below it. */
+/**
+ * The names of the first line, one of which is a feature's, or has numbers below it. Beside a feature's name a column
+ * may have none, such as the index that pandas writes.
+ */
 function headerOfCsv(
   [first = [], second = []]: readonly Row[],
   features: readonly string[] = [],
-): readonly string[] | undefined {
-  if (!first.every(isName) || new Set(first).size < first.length) return undefined;
+): readonly (string | null)[] | undefined {
+  if (!first.every((cell) => cell === null || typeof cell === "string")) return undefined;
   const known = new Set(features);
-  const isHeader = first.some((name, index) => known.has(name) || second[index] instanceof JsonNumbers);
+  if (first.some((name) => name !== null && known.has(name))) return first;
+  const isHeader =
+    first.every(isName) &&
+    new Set(first).size === first.length &&
+    first.some((_, index) => second[index] instanceof JsonNumbers);
   return isHeader ? first : undefined;
 }
 

@@ -40,7 +40,7 @@ describe("a hook that", () => {
       "throws an error that is not caught",
       `setTimeout(() => { throw new Error("stray"); }); await new Promise(() => {});`,
       "unavailable",
-      /the hooks' thread has ended\. The hook file failed with an uncaught error, .*: stray\. Catch /,
+      /the hooks' thread has ended\. The hook file failed with an uncaught error, while it answered requests\. Catch /,
     ],
     [
       "allocates until its limit",

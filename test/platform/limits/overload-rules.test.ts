@@ -230,17 +230,20 @@ test("a part is looked at by itself once that is asked for, until it is released
 
 test("who holds a place for which others wait is ended once its client was waited for two thirds of a span", () => {
   const { ended, hold } = start({ minClientRate: 0 });
-  const [slow, quick] = [hold("slow", 10), hold("quick", 10)];
+  const [slow, quick, fast, upload] = [hold("slow", 10), hold("quick", 10), hold("fast", 10), hold("upload", 10)];
+  for (const { share, message } of [slow, quick, fast]) [share.receiving, share.sending] = [undefined, message];
   for (let time = 0; time < 29; time++) {
     quick.message.isClientsTurn = time % 3 > 0;
+    fast.message.movedBytes += 1024 * 1024;
     look();
   }
   quick.message.isClientsTurn = true;
   const crowd = () => {
-    for (const { share } of [slow, quick]) share.endHeldPlace();
+    for (const { share } of [slow, quick, fast, upload]) share.endHeldPlace();
   };
   crowd();
   expect(ended).toEqual([]);
+  fast.message.movedBytes += 1024 * 1024;
   look();
   crowd();
   expect(ended.map(({ reason, client }) => [reason, client])).toEqual([["place", "slow"]]);
@@ -250,6 +253,7 @@ test("who holds a place for which others wait is ended once its client was waite
 test("a part of a stream that holds such a place ends the stream, unless that is working just then", () => {
   const { ended, hold } = start({ minClientRate: 0 });
   const { share, message } = hold("a", 10);
+  [share.receiving, share.sending] = [undefined, message];
   const part = share.split(5);
   look(30);
   message.isClientsTurn = false;

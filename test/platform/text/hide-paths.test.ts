@@ -30,6 +30,7 @@ describe("a text without folders keeps the names of files", () => {
     ["C:\\models\\a.onnx is gone", "a.onnx is gone"],
     ['The folder "/srv/models" is empty', 'The folder "(path)" is empty'],
     ["in /home/me/secret", "in (path)"],
+    ["EACCES: scandir '/home/jane.doe'", "EACCES: scandir '(path)'"],
     ["node /conv1/Conv has no input", "node /conv1/Conv has no input"],
   ])("%j", (text, shown) => {
     expect(hideFolders(text)).toBe(shown);

@@ -1,8 +1,10 @@
 import { execFile } from "node:child_process";
+import { once } from "node:events";
 import { readFileSync } from "node:fs";
 import { createRequire } from "node:module";
 import { promisify } from "node:util";
-import { describe, expect, it } from "vitest";
+import { Client, credentials, status } from "@grpc/grpc-js";
+import { describe, expect, it, onTestFinished } from "vitest";
 import { startNullServer } from "../../grpc/start-null-server.ts";
 
 const run = promisify(execFile);
@@ -50,6 +52,34 @@ describe("a client of reflection", () => {
       expect.arrayContaining([...health, `${SERVICE}/Predict`, `${SERVICE}/PredictJSON`, STATUS]),
     );
     expect(methods.filter((name) => name.startsWith("inference.GRPCInferenceService/"))).toHaveLength(20);
+  });
+});
+
+/** Asks once, in bytes of the protocol. */
+async function askInBytes(request: Buffer): Promise<Buffer> {
+  const { grpcAddress } = await startNullServer();
+  const client = new Client(grpcAddress, credentials.createInsecure());
+  onTestFinished(() => client.close());
+  const asIs = (bytes: Buffer) => bytes;
+  const stream = client.makeBidiStreamRequest("/grpc.reflection.v1.ServerReflection/ServerReflectionInfo", asIs, asIs);
+  stream.end(request);
+  const [answer] = await once(stream, "data");
+  return answer;
+}
+
+describe("a request of reflection in bytes", () => {
+  it("for what is not there gets an answer that says so", async () => {
+    const name = "no.such.Symbol";
+    const answer = await askInBytes(Buffer.concat([Buffer.of(0x22, name.length), Buffer.from(name)]));
+    expect(String(answer)).toContain("Symbol not found: no.such.Symbol");
+  });
+
+  it("of thousands of fields is refused", async () => {
+    const asked = askInBytes(Buffer.alloc(10_000, Buffer.of(0x1a, 0)));
+    await expect(asked).rejects.toMatchObject({
+      code: status.INVALID_ARGUMENT,
+      details: expect.stringContaining("10000 bytes"),
+    });
   });
 });
 

@@ -128,6 +128,7 @@ describe("POST /predict", () => {
       (await post(`${httpUrl}/predict`, body, headers)).text();
     expect(await send("[[1, 2.5], [3, 4]]")).toBe('{"inputs":[[1.0,2.5],[3.0,4.0]]}');
     expect(await send('{"size": 2, "kind": "flat"}')).toBe('{"size":2,"kind":"flat"}');
+    expect(await send('{"kind": ["inputs", "b"]}')).toBe('{"kind":["inputs","b"]}');
     const [rows, columns] = [new Array(40_000).fill('{"x": 7}'), new Array(40_000).fill("7")].map((list) => `${list}`);
     const answer = JSON.stringify({ x: new Array(40_000).fill(7) });
     expect(await send(`[${rows}]`)).toBe(answer);

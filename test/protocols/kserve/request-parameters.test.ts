@@ -95,8 +95,11 @@ describe("the parameters of a request", () => {
 
   it("of generate that come twice count as they came first, and those in parameters last, as in Triton", async () => {
     const { ask } = await start("hooks.ts", ECHO);
-    const answer = await ask('{"text": "a", "k": 1, "k": 2, "n": 3, "parameters": {"n": 4, "n": 5}}', "generate");
-    expect(JSON.parse(answer.seen ?? "null")).toEqual({ k: 1, n: 4 });
+    const answer = await ask(
+      '{"text": "a", "k": 1, "k": 2, "n": 3, "parameters": {"n": 4, "n": 5, "7": 6}}',
+      "generate",
+    );
+    expect(JSON.parse(answer.seen ?? "null")).toEqual({ k: 1, n: 4, 7: 6 });
   });
 
   it("have the same numbers over gRPC, and keep every digit", async () => {

@@ -111,6 +111,12 @@ describe("a first line of CSV", () => {
     expect(read('{"instances": ["c", "b"]}', only, csv)).toMatchObject({ c: { data: texts("b") } });
   });
 
+  it("may have no name for a column beside known ones, such as the index of pandas, which is left out", () => {
+    const rows = '{"instances": [[null, "n", "c"], [0, 2.5, "b"]]}';
+    expect(read(rows, TABLE, csv)).toEqual(read('{"instances": [["n", "c"], [2.5, "b"]]}', TABLE, csv));
+    expect(() => read('{"instances": [["n", "n"], [1, 2]]}', TABLE, csv)).toThrow('The column "n" comes twice.');
+  });
+
   it("is a row where it has no names", () => {
     const words: Signature = { inputs: [{ name: "t", dtype: "bytes" }] };
     expect(read('{"instances": [["a", "b"], ["c", "d"]]}', words, csv)).toMatchObject({ t: { shape: [2, 2] } });

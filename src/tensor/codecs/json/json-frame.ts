@@ -134,6 +134,7 @@ export class ObjectFrame {
   #key = "";
   #count = 0;
   #hasIndexes = false;
+  #comesAgain = false;
 
   /** `repeated` gets each key that comes again; then the first value counts, else the last. */
   constructor(budget: DecodeBudget, repeated: Set<string> | undefined) {
@@ -149,13 +150,14 @@ export class ObjectFrame {
   /** The key of the value that {@link add} gets next. */
   expect(key: string): void {
     this.#key = key;
+    this.#comesAgain = this.#repeated !== undefined && key in this.#members;
     this.#count++;
     if (this.#count > MEMBERS_PAID) this.#budget.spend(MEMBER_BYTES, oneMoreMember);
     if (isDigit(key.charCodeAt(0)) && INDEX.test(key)) this.#expectIndex(key);
   }
 
   add(value: JsonValue): void {
-    if (this.#repeated !== undefined && this.#key in this.#members) this.#repeated.add(this.#key);
+    if (this.#comesAgain) this.#repeated?.add(this.#key);
     else this.#members[this.#key] = value;
   }
 

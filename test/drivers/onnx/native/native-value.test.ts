@@ -89,7 +89,7 @@ describe.skipIf(missing !== undefined)("a request for a model whose values are n
     });
   });
 
-  it("gets the outputs that are tensors", async () => {
+  it("gets the outputs that are tensors, or scores of classes", async () => {
     const scores = { sequence: { map: { key: "int64", value: { elemType: "float32" } } } } as const;
     const graph = {
       name: "classifier",
@@ -97,9 +97,11 @@ describe.skipIf(missing !== undefined)("a request for a model whose values are n
       outputs: [
         { name: "label", type: { elemType: "float32", shape: ["N", 2] } },
         { name: "scores", type: scores },
+        { name: "rows", type: { sequence: { elemType: "float32" } } },
       ],
       nodes: [
         { op: "Neg", inputs: ["x"], outputs: ["label"] },
+        { op: "SequenceConstruct", inputs: ["x"], outputs: ["rows"] },
         {
           op: "ZipMap",
           domain: "ai.onnx.ml",
@@ -112,8 +114,8 @@ describe.skipIf(missing !== undefined)("a request for a model whose values are n
     const bytes = encodeModel({ opset: 17, domains: { "ai.onnx.ml": 1 }, graph });
     const model = await loadOnnx(`${tempFolder({ "model.onnx": bytes })}/model.onnx`, { engine: "native" });
     const x = createTensor("float32", [1, 2], Float32Array.of(0.25, 0.75));
-    expect(model.signatures[DEFAULT_SIGNATURE]?.outputs?.map(({ name }) => name)).toEqual(["label"]);
-    expect(Object.keys(await predict(model, { x }))).toEqual(["label"]);
+    expect(model.signatures[DEFAULT_SIGNATURE]?.outputs?.map(({ name }) => name)).toEqual(["label", "scores"]);
+    expect(Object.keys(await predict(model, { x }))).toEqual(["label", "scores"]);
     const session = model.hookArgs?.session as SessionHandle;
     expect((await session.run({ x })).scores).toEqual([{ 7: 0.25, 8: 0.75 }]);
   });
