@@ -64,8 +64,8 @@ export function stallReason(file: string, phase: ThreadPhase, stallMs: number): 
 const MAX_REASON = 1024;
 
 /**
- * The error of a request that was lost with the thread of this file, as clients see it: with the kind of reason for which
- * the thread has ended, since the request may have been it; the log has its text.
+ * The error of a request that was lost with the thread of this file, as clients see it: with the kind of reason for
+ * which the thread has ended, since the request may have been it; the log has its text.
  */
 export function lossReason(lost: ServingError, ended: ServingError, file: string): ServingError {
   const { code, details } = lost;

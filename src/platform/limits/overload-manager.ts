@@ -45,7 +45,7 @@ export abstract class Holder extends ListMember {
   sending: Transfer | undefined = undefined;
   /** Speed of its transfer, for {@link OverloadManager} alone. */
   pace: Pace | undefined = undefined;
-  /** Looks that found its client waited for to take its answer, less twice the others; for {@link OverloadManager} alone. */
+  /** Looks that found its answer not taken, less twice the others; for {@link OverloadManager} alone. */
   awaited = 0;
   abstract readonly client: ClientAccount;
   /** Memory that it holds with all its parts, in bytes. */
