@@ -80,6 +80,20 @@ export class ProtobufFile {
     }
   }
 
+  /** The numbers of a repeated integer of 64 bits, packed or alone. */
+  integers({ start, end }: Pick<ProtobufField, "start" | "end">): bigint[] {
+    const found: bigint[] = [];
+    let [value, shift] = [0n, 0n];
+    for (const byte of this.bytes(start, end - start)) {
+      value |= BigInt(byte & 0x7f) << shift;
+      shift += 7n;
+      if (byte >= 0x80) continue;
+      found.push(BigInt.asIntN(64, value));
+      [value, shift] = [0n, 0n];
+    }
+    return found;
+  }
+
   #varint(start: number): { value: number; end: number } {
     let value = 0;
     // Ten bytes hold 64 bits; a longer varint is malformed.

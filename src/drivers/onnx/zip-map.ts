@@ -36,21 +36,7 @@ function labelsOf(file: ProtobufFile, attribute: ProtobufField): readonly string
   const texts = fieldsOf(file, attribute, ATTRIBUTE.texts).map((field) => file.text(field));
   return texts.length > 0
     ? texts
-    : fieldsOf(file, attribute, ATTRIBUTE.integers).flatMap((field) => integers(file, field));
-}
-
-/** One number, or several that are packed. */
-function integers(file: ProtobufFile, { start, end }: ProtobufField): string[] {
-  const numbers: string[] = [];
-  let [value, shift] = [0n, 0n];
-  for (const byte of file.bytes(start, end - start)) {
-    value |= BigInt(byte & 0x7f) << shift;
-    shift += 7n;
-    if (byte >= 0x80) continue;
-    numbers.push(String(BigInt.asIntN(64, value)));
-    [value, shift] = [0n, 0n];
-  }
-  return numbers;
+    : fieldsOf(file, attribute, ATTRIBUTE.integers).flatMap((field) => file.integers(field).map(String));
 }
 
 /** The tensor that requests get of an output that names scores; undefined for any other output. */

@@ -97,7 +97,7 @@ export class Scope {
   integerOf(node: GraphNode, name: string): number | undefined {
     const attribute = attributeOf(node, name);
     const field = attribute && this.#first(attribute, ATTRIBUTE.integer);
-    return field && Number(varints(this.#file, field)[0]);
+    return field && Number(this.#file.integers(field)[0]);
   }
 
   /** The elements of a constant of integers; undefined for other values, and for large ones. */
@@ -115,7 +115,7 @@ export class Scope {
   #addConstant(name: string, span: ProtobufField): void {
     const fields = [...this.#file.fields(span.start, span.end)];
     const type = fields.find(({ number }) => number === TENSOR.type)?.value ?? 0;
-    const dims = fields.filter(({ number }) => number === TENSOR.dims).flatMap((field) => varints(this.#file, field));
+    const dims = fields.filter(({ number }) => number === TENSOR.dims).flatMap((field) => this.#file.integers(field));
     this.#constants.set(name, { type, dims: dims.map(Number), span });
     this.#types.set(name, type);
   }
@@ -174,22 +174,8 @@ function readIntegers(file: ProtobufFile, { type, span }: Constant): readonly bi
       for (let at = 0; at + (isWide ? 8 : 4) <= bytes.length; at += isWide ? 8 : 4)
         found.push(isWide ? bytes.readBigInt64LE(at) : BigInt(bytes.readInt32LE(at)));
     }
-    if (field.number === (isWide ? TENSOR.int64 : TENSOR.int32)) found.push(...varints(file, field));
+    if (field.number === (isWide ? TENSOR.int64 : TENSOR.int32)) found.push(...file.integers(field));
   }
   // Data in another file.
   return found.length === 0 ? undefined : found;
-}
-
-/** A repeated integer, packed or alone. */
-function varints(file: ProtobufFile, { start, end }: ProtobufField): bigint[] {
-  const found: bigint[] = [];
-  let [value, shift] = [0n, 0n];
-  for (const byte of file.bytes(start, end - start)) {
-    value |= BigInt(byte & 0x7f) << shift;
-    shift += 7n;
-    if (byte >= 0x80) continue;
-    found.push(BigInt.asIntN(64, value));
-    [value, shift] = [0n, 0n];
-  }
-  return found;
 }
