@@ -3,13 +3,11 @@
  * costs a process and each of its threads time to start.
  */
 import { readdirSync, readFileSync, writeFileSync } from "node:fs";
-import { dirname, join, relative, resolve } from "node:path";
-import { type ChunkingContext, type Plugin, rolldown } from "rolldown";
+import { join, resolve } from "node:path";
+import { type ChunkingContext, rolldown } from "rolldown";
+import { ownUrls, placeUrls } from "./own-urls.ts";
 
 const [SOURCE, BUILT] = [resolve("src"), resolve("dist")];
-/** Stands for the way from a built file to `dist`. */
-const TO_BUILT = "__to_built__";
-
 const entries = findEntries();
 /**
  * Parts of the program that start as one, by the modules that import them. Modules
@@ -38,31 +36,6 @@ const STARTS: Readonly<Record<string, readonly string[]>> = {
 };
 /** Code that costs a start less than another file would. */
 const SMALL_BYTES = 26000;
-
-/** Gives each module the URL that it would have as a file of its own, by which others are found from it. */
-const ownUrls: Plugin = {
-  name: "own-urls",
-  transform: {
-    filter: { id: /\.ts$/, code: "import.meta.url" },
-    handler(code, id) {
-      const own = JSON.stringify(`${TO_BUILT}/${relative(SOURCE, id).replace(/ts$/, "js")}`);
-      const ends = metaUrls(this.parse(code, { lang: "ts" })).toSorted((a, b) => b - a);
-      // From the last on, so that the places of the others stay.
-      return ends.reduce((text, end) => {
-        const start = end - "import.meta.url".length;
-        return `${text.slice(0, start)}new URL(${own}, import.meta.url).href${text.slice(end)}`;
-      }, code);
-    },
-  },
-};
-
-/** Ends of the expressions `import.meta.url`; a text that has these words is none. */
-function metaUrls(node: unknown): number[] {
-  if (typeof node !== "object" || node === null) return [];
-  const { type, object, property, end } = node as Record<string, { type?: string; name?: string }>;
-  const isUrl = String(type) === "MemberExpression" && object?.type === "MetaProperty" && property?.name === "url";
-  return isUrl ? [Number(end)] : Object.values(node).flatMap(metaUrls);
-}
 
 /** The modules that each part needs, by its name. */
 type Needs = ReadonlyMap<string, Set<string>>;
@@ -94,8 +67,7 @@ await bundle.close();
 for (const chunk of output) {
   if (chunk.type !== "chunk") continue;
   const path = join(BUILT, chunk.fileName);
-  const code = chunk.code.replaceAll(TO_BUILT, relative(dirname(path), BUILT) || ".");
-  writeFileSync(path, code.replace(/[\u0080-\uffff]/g, toEscape));
+  writeFileSync(path, placeUrls(chunk).replace(/[\u0080-\uffff]/g, toEscape));
 }
 
 /** An escape for a character: V8 keeps a text of ASCII in half of the memory, and reads it faster. */

@@ -10,6 +10,8 @@
 import { readFileSync, writeFileSync } from "node:fs";
 
 interface LockedPackage {
+  /** A package of this repository, in the folder that `resolved` names. */
+  readonly link?: true;
   hasInstallScript?: true;
   resolved?: string;
   optionalDependencies?: Record<string, string>;
@@ -21,6 +23,7 @@ const complaints: string[] = [];
 
 for (const [path, entry] of Object.entries(lock.packages)) {
   for (const field of ["hasInstallScript", "resolved"] as const) {
+    if (entry.link) continue;
     if (entry[field] !== undefined) complaints.push(`${path} has ${field}`);
     delete entry[field];
   }

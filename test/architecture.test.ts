@@ -46,6 +46,7 @@ page: platform/text platform/limits observability tensor protocols client
 observability/request-log: platform observability tensor pipeline serving protocols
 tools/export: platform/text storage/runtimes tensor/codecs
 tools/inspection: platform/text tensor drivers
+tools/library: platform/text observability tensor drivers models
 tools/replay: platform observability tensor serving protocols client
 server: platform storage observability access tensor drivers hooks models pipeline serving grpc proxy protocols client
 tools/comparison: platform observability tensor client server tools

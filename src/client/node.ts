@@ -1,10 +1,10 @@
 import { type Connect, createConnect } from "./create-connect.ts";
-import { GrpcTransport } from "./grpc/grpc-transport.ts";
+import { LazyGrpc } from "./grpc/lazy-grpc.ts";
 
 export * from "./client.ts";
 
 /** Connects to a server of KServe V2 at `http://…`, `https://…`, `grpc://…` or, encrypted, `grpcs://…`. */
-export const connect: Connect = createConnect((address, options) => new GrpcTransport(address, options), settling);
+export const connect: Connect = createConnect((address, options) => new LazyGrpc(address, options), settling);
 
 /** Fail the requests that have no answer yet. */
 const unanswered = new Set<() => void>();

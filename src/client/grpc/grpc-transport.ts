@@ -8,7 +8,7 @@ import {
   type ServiceError,
   status,
 } from "@grpc/grpc-js";
-import { fromGrpcStatus, invalidArgument, reasonText } from "../../errors.ts";
+import { fromGrpcStatus, reasonText } from "../../errors.ts";
 import { withoutEnd } from "../../platform/text/shorten.ts";
 import { retryDelayMs } from "../../retry-info.ts";
 import { decodeMessage, encodeAs } from "../../tensor/codecs/protobuf/proto-messages.ts";
@@ -53,7 +53,7 @@ export class GrpcTransport implements Transport {
   readonly #client: Client;
   readonly #failed = (error: ServiceError, hasHeaders: boolean) => grpcFailure(this.address, error, hasHeaders);
 
-  /** `address`: `grpc://HOST:PORT`, or `grpcs://`. Throws `invalid_argument` for texts that are not PEM. */
+  /** `address`: `grpc://HOST:PORT`, or `grpcs://`. */
   constructor(address: string, { tls = {} }: Pick<ConnectOptions, "tls">) {
     this.address = address;
     this.#client = connectGrpc(withoutEnd(address, "/"), {
@@ -142,11 +142,7 @@ function nameFields({ model, version = "" }: ModelName): Record<string, string> 
 
 function encrypted({ ca, cert, key }: ClientTls): ChannelCredentials {
   const [authorities, ownKey, ownCert] = [ca, key, cert].map((pem) => (pem === undefined ? null : Buffer.from(pem)));
-  try {
-    return credentials.createSsl(authorities, ownKey, ownCert);
-  } catch (cause) {
-    throw invalidArgument(`The tls option cannot be used: ${reasonText(cause)}; expected PEM texts.`, cause);
-  }
+  return credentials.createSsl(authorities, ownKey, ownCert);
 }
 
 /** A server that is sent a stream. */

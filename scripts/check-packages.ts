@@ -1,0 +1,106 @@
+/**
+ * Checks the packages beside kserving as their users get them: packed, linted, installed alone in an empty folder, and
+ * called from there. Prints what an installation of each weighs.
+ */
+import assert from "node:assert/strict";
+import { execFile } from "node:child_process";
+import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { fileURLToPath } from "node:url";
+import { promisify } from "node:util";
+import { createServer } from "../src/index.ts";
+import { runCommand } from "../test/helpers/run-command.ts";
+
+const root = fileURLToPath(new URL("..", import.meta.url));
+const place = mkdtempSync(join(tmpdir(), "kserving-packages-"));
+const { version } = JSON.parse(readFileSync(join(root, "package.json"), "utf8"));
+
+const CLIENT = `
+import { connect } from "kserving-client";
+const [http, grpc] = process.argv.slice(2);
+const models = connect(http);
+const { y } = await models.half.predict({ x: [1, 2.5] });
+const wrong = await models.half.predict({ z: [1] }).catch(({ code }) => code);
+const lacking = await connect(grpc).half.predict({ x: [1] }).catch(({ code, message }) => [code, message.includes("npm install @grpc/grpc-js")]);
+console.log(JSON.stringify([[...y.data], wrong, lacking]));
+`;
+const GRPC = `
+import { connect } from "kserving-client";
+const models = connect(process.argv[2]);
+const { y } = await models.half.predict({ x: [3] });
+console.log(JSON.stringify([...y.data]));
+models.$close();
+`;
+const TENSORFLOW = `
+import { loadModel, toNested } from "kserving-tensorflow";
+const model = await loadModel(process.argv[2]);
+const { y } = await model.predict({ x: [1, 2.5] });
+const wrong = await model.predict({ z: [1] }).catch(({ code }) => code);
+const nowhere = await loadModel("nowhere").catch(({ code }) => code);
+await model.close();
+console.log(JSON.stringify([toNested(y, Number), wrong, nowhere]));
+`;
+
+/** Packs a package, checks the tarball, and installs it alone; returns its new folder. */
+function installAlone(name: string): string {
+  const source = join(root, "packages", name);
+  const manifest = JSON.parse(readFileSync(join(source, "package.json"), "utf8"));
+  assert.equal(manifest.version, version, `packages/${name} has not the version of kserving`);
+  const [packed] = JSON.parse(runCommand("npm", ["pack", "--json", "--pack-destination", place], { cwd: source }));
+  const tarball = join(place, packed.filename);
+  const bin = (tool: string) => join(root, "node_modules/.bin", tool);
+  console.log(runCommand(bin("publint"), [tarball, "--strict"], { cwd: root }).trim());
+  runCommand(bin("attw"), [tarball, "--profile", "esm-only"], { cwd: root });
+  const folder = join(place, name);
+  mkdirSync(folder);
+  writeFileSync(join(folder, "package.json"), '{ "type": "module", "private": true }\n');
+  runCommand("npm", ["install", "--omit=optional", "--omit=peer", "--no-audit", "--no-fund", tarball], { cwd: folder });
+  const found = installed(folder);
+  console.log(
+    `${manifest.name}: packed ${kilobytes(packed.size)}, installed ${found.packages} packages, ${kilobytes(found.bytes)}`,
+  );
+  return folder;
+}
+
+/** Packages of an installation, and the bytes of their files. */
+function installed(folder: string): { readonly packages: number; readonly bytes: number } {
+  const { packages } = JSON.parse(readFileSync(join(folder, "node_modules/.package-lock.json"), "utf8"));
+  const files = readdirSync(join(folder, "node_modules"), { recursive: true, withFileTypes: true });
+  const sizes = files.flatMap((file) => (file.isFile() ? statSync(join(file.parentPath, file.name)).size : []));
+  return { packages: Object.keys(packages).length, bytes: sizes.reduce((sum, size) => sum + size, 0) };
+}
+
+function kilobytes(bytes: number): string {
+  return `${Math.round(bytes / 1024)} KB`;
+}
+
+/** Runs a program in a folder, beside a server of this process; resolves with the JSON that it prints. */
+async function answerOf(folder: string, program: string, args: readonly string[]): Promise<unknown> {
+  writeFileSync(join(folder, "program.mjs"), program);
+  const { stdout } = await promisify(execFile)(process.execPath, ["program.mjs", ...args], { cwd: folder });
+  return JSON.parse(stdout);
+}
+
+const half = join(root, "test/fixtures/models/half-plus-two.onnx");
+const server = await createServer({ models: { half: { path: half } }, http: {} });
+try {
+  const client = installAlone("client");
+  const grpc = `grpc://${server.grpcAddress}`;
+  assert.deepEqual(await answerOf(client, CLIENT, [`${server.httpUrl}`, grpc]), [
+    [2.5, 3.25],
+    "invalid_argument",
+    ["failed_precondition", true],
+  ]);
+  runCommand("npm", ["install", "--no-audit", "--no-fund", "@grpc/grpc-js"], { cwd: client });
+  assert.deepEqual(await answerOf(client, GRPC, [grpc]), [3.5]);
+  console.log("kserving-client: HTTP without any other package, gRPC once its library is there");
+
+  const tensorflow = installAlone("tensorflow");
+  const answer = await answerOf(tensorflow, TENSORFLOW, [join(root, "test/fixtures/tensorflow/half_plus_two")]);
+  assert.deepEqual(answer, [[2.5, 3.25], "invalid_argument", "failed_precondition"]);
+  console.log("kserving-tensorflow: a SavedModel runs");
+} finally {
+  await server.close();
+  rmSync(place, { recursive: true, force: true });
+}
