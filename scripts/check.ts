@@ -14,7 +14,7 @@ const CHECKS: Readonly<Record<string, Check>> = {
     what: "everything of CI but tests: the linter, the house, generated files, unused code, the package",
     steps: [
       ...["npm run lint", "tsx scripts/check-house.ts", "npm run lock -- --check", "npm run gen -- --check", "knip"],
-      "tsx scripts/check-package.ts",
+      ...["tsx scripts/check-package.ts", "tsx scripts/check-packages.ts"],
     ],
   },
   house: {
@@ -22,8 +22,8 @@ const CHECKS: Readonly<Record<string, Check>> = {
     steps: ["tsx scripts/check-house.ts"],
   },
   package: {
-    what: "the packed tarball: linted, installed in an empty folder, started, type-checked",
-    steps: ["tsx scripts/check-package.ts"],
+    what: "the packed tarballs: linted, installed in an empty folder, started, type-checked",
+    steps: ["tsx scripts/check-package.ts", "tsx scripts/check-packages.ts"],
   },
   node: {
     what: "tests with other versions of Node, which it downloads",
@@ -104,6 +104,10 @@ const CHECKS: Readonly<Record<string, Check>> = {
   page: {
     what: "the page in Chromium for ten minutes does not grow; leaves screenshots in .cache/page",
     steps: [BUILD, "tsx scripts/check-page.ts"],
+  },
+  site: {
+    what: "the documents as a site, which it builds: every link, a search, both themes and a phone's width in Chromium",
+    steps: ["npm run site", "tsx scripts/check-site.ts"],
   },
   proxies: {
     what: "a rolling restart behind HAProxy and nginx under load loses no request (needs both)",

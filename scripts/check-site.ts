@@ -1,0 +1,88 @@
+/** Follows every link of the built site to itself, and opens it in Chromium: a search, both themes, a narrow screen. */
+import assert from "node:assert/strict";
+import { readdirSync, readFileSync } from "node:fs";
+import { createServer } from "node:http";
+import type { AddressInfo } from "node:net";
+import { dirname, extname, join, normalize } from "node:path/posix";
+import { chromium, type Page } from "playwright-core";
+
+const DIST = ".cache/site/dist";
+const TYPES: Readonly<Record<string, string>> = {
+  ".html": "text/html",
+  ".js": "text/javascript",
+  ".css": "text/css",
+  ".json": "application/json",
+  ".png": "image/png",
+};
+
+const files = new Set(readdirSync(DIST, { recursive: true, encoding: "utf8" }));
+const pages = [...files].filter((file) => file.endsWith(".html"));
+const texts = new Map(pages.map((page) => [page, readFileSync(join(DIST, page), "utf8")]));
+
+/** Links of the pages to files or headings that are not there. */
+function lostLinks(): string[] {
+  return [...texts].flatMap(([page, text]) =>
+    [...text.matchAll(/ (?:href|src)="([^":]+)"/g)].flatMap(([, link = ""]) =>
+      leads(page, link) ? [] : `${page}: ${link}`,
+    ),
+  );
+}
+
+function leads(page: string, link: string): boolean {
+  const [path = "", mark = ""] = link.replaceAll("&amp;", "&").split("#");
+  const target = path === "" ? page : pageAt(path.startsWith("/") ? path.slice(1) : join(dirname(page), path));
+  if (!files.has(target)) return false;
+  return mark === "" || texts.get(target)?.includes(`id="${decodeURIComponent(mark)}"`) !== false;
+}
+
+function pageAt(path: string): string {
+  const file = normalize(path);
+  if (file === "." || file.endsWith("/")) return join(file, "index.html");
+  return extname(file) === "" ? `${file}.html` : file;
+}
+
+async function isTooWide(page: Page): Promise<boolean> {
+  return page.evaluate("document.documentElement.scrollWidth > document.documentElement.clientWidth");
+}
+
+assert.ok(pages.length > 60, `the site has ${pages.length} pages; run npm run site`);
+assert.deepEqual(lostLinks(), []);
+console.log(`${pages.length} pages, and no link of theirs leads nowhere`);
+
+const server = createServer(({ url = "/" }, response) => {
+  const file = pageAt(decodeURIComponent(url.split(/[?#]/)[0]?.slice(1) || "index.html"));
+  if (!files.has(file)) return void response.writeHead(404).end();
+  response.writeHead(200, { "content-type": TYPES[extname(file)] ?? "application/octet-stream" });
+  response.end(readFileSync(join(DIST, file)));
+});
+await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+const home = `http://127.0.0.1:${(server.address() as AddressInfo).port}/`;
+const browser = await chromium.launch({
+  executablePath: process.env.KSERVING_TEST_CHROMIUM ?? "/usr/bin/chromium",
+  args: ["--no-sandbox"],
+});
+try {
+  const page = await browser.newPage({ viewport: { width: 1280, height: 900 }, colorScheme: "dark" });
+  const errors: string[] = [];
+  page.on("pageerror", (error) => errors.push(error.message));
+  await page.goto(home);
+  assert.match(await page.locator("h1").first().innerText(), /^kserving/);
+  await page.screenshot({ path: ".cache/site/dark.png" });
+  await page.getByRole("button", { name: "Search" }).click();
+  await page.getByRole("searchbox").fill("ml-serving-ignore");
+  await page.locator(".result").first().click();
+  await page.waitForURL(/docs\//);
+  console.log(`a search leads to ${new URL(page.url()).pathname}`);
+  await page.setViewportSize({ width: 390, height: 844 });
+  await page.emulateMedia({ colorScheme: "light" });
+  for (const name of ["", "docs/hooks.html", "docs/configuration.html", "docs/comparison.html"]) {
+    await page.goto(home + name);
+    assert.equal(await isTooWide(page), false, `/${name} is wider than a phone`);
+  }
+  await page.screenshot({ path: ".cache/site/narrow.png" });
+  assert.deepEqual(errors, []);
+  console.log("both themes, and 390 px, hold");
+} finally {
+  await browser.close();
+  server.close();
+}

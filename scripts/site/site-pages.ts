@@ -1,0 +1,89 @@
+import { copyFileSync, existsSync, mkdirSync, readdirSync, readFileSync, statSync, writeFileSync } from "node:fs";
+import { basename, dirname, join, normalize } from "node:path";
+
+/** Documents that are pages, besides those in `docs`. */
+const OTHERS = ["README.md", "CHANGELOG.md", "CONTRIBUTING.md", "SECURITY.md", "proto/README.md"];
+const FOLDERS = ["docs", "examples", "packages"];
+/** Endings of files that a browser shows, or plays. */
+const AS_IT_IS = /\.(?:png|jpg|svg|json|wav)$/;
+/** A link or picture of Markdown whose target is a path, with what follows `#`. */
+const LINK = /(?<=\]\()(?![a-z]+:|#|\/)([^()\s#]+)(#[^()\s]*)?(?=\))/g;
+
+/** The source of a site: pages in a folder, and the files that they lead to below its `public`. */
+export class SitePages {
+  /** Titles of the pages by their paths, without ending. */
+  readonly titles = new Map<string, string>();
+  readonly #folder: string;
+
+  constructor(folder: string) {
+    this.#folder = folder;
+  }
+
+  /** Writes every page; throws for a link to what is not there. */
+  write(): void {
+    for (const file of [...OTHERS, ...FOLDERS.flatMap(documentsIn)]) this.#writePage(file);
+  }
+
+  #writePage(file: string): void {
+    const text = readFileSync(file, "utf8");
+    const page = pageOf(file);
+    this.titles.set(page.replace(/\.md$/, ""), /^# (.+)$/m.exec(text)?.[1] ?? page);
+    this.#put(
+      page,
+      withLinks(text, (path) => this.#linkTo(file, path)),
+    );
+  }
+
+  /** The way from a document to what it links: to another page, or to a file, which is copied. */
+  #linkTo(file: string, path: string): string {
+    const target = normalize(join(dirname(file), path));
+    if (!existsSync(target)) throw new Error(`${file} links to ${path}, which is not there`);
+    if (statSync(target).isDirectory()) return `/${this.#folderPage(target)}`;
+    if (target.endsWith(".md")) return `/${pageOf(target)}`;
+    // VitePress takes other endings for pages, and browsers would store such files, not show them.
+    const shown = AS_IT_IS.test(target) ? target : `${target}.txt`;
+    const copy = join(this.#folder, "public", shown);
+    mkdirSync(dirname(copy), { recursive: true });
+    copyFileSync(target, copy);
+    return `/${shown}`;
+  }
+
+  /** A folder's README, or a page that lists its files. */
+  #folderPage(folder: string): string {
+    if (existsSync(join(folder, "README.md"))) return pageOf(join(folder, "README.md"));
+    const page = join(folder, "index.md");
+    if (this.titles.has(page.replace(/\.md$/, ""))) return page;
+    this.titles.set(page.replace(/\.md$/, ""), basename(folder));
+    const files = readdirSync(folder).filter((name) => statSync(join(folder, name)).isFile());
+    const links = files.map((name) => `- [${name}](${this.#linkTo(page, name)})`);
+    this.#put(page, `# ${basename(folder)}\n\n${links.join("\n")}\n`);
+    return page;
+  }
+
+  #put(page: string, text: string): void {
+    const path = join(this.#folder, page);
+    mkdirSync(dirname(path), { recursive: true });
+    writeFileSync(path, text);
+  }
+}
+
+function documentsIn(folder: string): string[] {
+  const names = readdirSync(folder, { recursive: true, encoding: "utf8" });
+  return names
+    .filter((name) => name.endsWith(".md") && !/(?:^|\/)(?:node_modules|dist)\//.test(name))
+    .map((name) => join(folder, name));
+}
+
+function pageOf(file: string): string {
+  return join(dirname(file), basename(file).replace(/^README\.md$/, "index.md"));
+}
+
+/** The same text with other targets of its links; what stands in code stays. */
+function withLinks(text: string, linkTo: (path: string) => string): string {
+  const parts = text.split(/(^```[\s\S]*?^```|`[^`\n]*`)/m);
+  const changed = parts.map((part, index) =>
+    // Every second part is code.
+    index % 2 === 1 ? part : part.replace(LINK, (_, path: string, mark = "") => linkTo(path) + mark),
+  );
+  return changed.join("");
+}
