@@ -67,7 +67,7 @@ export interface ModelCall {
   /** Told the error of a run in parts before its generator has ended; absent = none is wanted until then. */
   readonly onFailed?: ((error: unknown) => void) | undefined;
   /** Counts parts that are not taken yet; absent = they are not counted. */
-  readonly memory?: Pick<MemoryShare, "grow" | "shrink"> | undefined;
+  readonly memory?: Pick<MemoryShare, "grow" | "shrink" | "partBytes"> | undefined;
   /** For the log; absent unless each run is logged. */
   readonly requestId?: string | undefined;
   /** Those of the request; absent = none. */

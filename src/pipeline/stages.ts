@@ -178,10 +178,14 @@ export class Stages {
     const step = { ...before, values };
     if (skip) return this.#runBehind(index, step, parted);
     let number = 0;
+    const { memory } = request.call;
+    const isLast = ctx === undefined && index === this.#parts.models.length - 1;
     const crowded = () => request.parts?.crowded?.();
     return withOwnSignal(request.call.signal, async (signal) => {
       const write = async (part: Tensors) => {
         if (ctx !== undefined) ctx.part = ++number;
+        // What the stages behind make of it is another one, and counted apart.
+        if (memory !== undefined && !isLast) memory.partBytes = 0;
         await this.#runBehind(index, { values: part, giver: modelName(index) }, parted).catch((reason) => {
           signal.abort(reason);
           throw reason;

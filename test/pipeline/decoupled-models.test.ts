@@ -3,7 +3,8 @@ import { ServingError } from "../../src/errors.ts";
 import type { Hooks } from "../../src/hooks/hooks.ts";
 import { isNotOneAnswer } from "../../src/one-answer.ts";
 import type { JsonPayload } from "../../src/pipeline/payload.ts";
-import { loadServable } from "../../src/serving/repository/load-servable.ts";
+import { MemoryBudget } from "../../src/platform/limits/memory/memory-budget.ts";
+import { loadServable, type ServableSource } from "../../src/serving/repository/load-servable.ts";
 import type { Servable } from "../../src/serving/servable.ts";
 import { createTensor, type Tensors } from "../../src/tensor/tensor.ts";
 import { CollectedParts, runParts } from "../helpers/collect-parts.ts";
@@ -75,6 +76,22 @@ describe("a model that answers in parts, without hooks", () => {
     const { servable } = await loadPipeline({ stages: drivers });
     expect((await partsOf(servable, repeated([1, 2]))).parts.map(({ y }) => y)).toEqual([[1], [101], [2], [102]]);
     await servable.close();
+  });
+
+  test("has each part counted once while it is sent, and what is made of it besides", async () => {
+    const beyondParts = async (source: Partial<ServableSource>) => {
+      const { servable } = await loadPipeline(source);
+      const memory = new MemoryBudget(1e9).open();
+      const beyond: number[] = [];
+      const sink = new CollectedParts(() => beyond.push(memory.beyondPart(100)));
+      await runParts(servable, repeated([1, 2]), sink, { memory });
+      await servable.close();
+      return beyond;
+    };
+    const hooks: Hooks = { postprocess: ({ y }) => ({ y: y as never }) };
+    expect(await beyondParts({ stages: stages(repeatDriver()) })).toEqual([96, 96]);
+    expect(await beyondParts({ stages: stages(repeatDriver(), "null") })).toEqual([100, 100]);
+    expect(await beyondParts({ stages: stages(repeatDriver()), hooks })).toEqual([100, 100]);
   });
 
   test("is ended by its client, and by the end of its version", async () => {

@@ -145,6 +145,11 @@ export class PartsLimit extends ArrivalLimit {
     this.count(() => this.#held?.grow(bytes));
   }
 
+  /** To be called with the size of each part that its reader gets. */
+  give(bytes: number): void {
+    if (this.given !== undefined && !(this.given instanceof MemoryBudget)) this.given.partBytes = bytes;
+  }
+
   /** To be called once a part is not needed any more. */
   done(bytes: number): void {
     this.#held?.shrink(bytes);
@@ -153,6 +158,7 @@ export class PartsLimit extends ArrivalLimit {
   override stop(): void {
     super.stop();
     this.#held?.release();
+    this.give(0);
   }
 }
 

@@ -196,6 +196,7 @@ export async function* callStream(
       // The next one is read while its reader still needs this one.
       const isSmall = part.length <= STREAM_WINDOW_BYTES;
       if (isSmall) gate.open();
+      limit.give(part.length);
       yield { message: part, metadata: metadata ?? {} };
       limit.done(part.length);
       if (!isSmall) gate.open();

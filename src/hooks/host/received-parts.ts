@@ -61,10 +61,7 @@ export class HookStreams {
       client,
       read: (received) => toAnswer(served, request, readHookAnswer(kind, received, undefined)),
       bytesOf: ({ outputs }) => payloadBytes(outputs),
-      write: (part) => {
-        if (memory !== undefined) memory.partBytes = payloadBytes(part.outputs);
-        return sink.write(part);
-      },
+      write: (part) => sink.write(part),
       crowded: () => sink.crowded?.(),
       onFirst: () => {
         this.#begun++;

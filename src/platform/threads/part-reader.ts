@@ -14,7 +14,7 @@ export interface PartReaderOptions<Part> {
   /** Those of the request; absent = none. */
   readonly limits?: CallLimits | undefined;
   /** Counts the parts that are not written yet; absent = they are not counted. */
-  readonly memory?: Pick<MemoryShare, "grow" | "shrink"> | undefined;
+  readonly memory?: Pick<MemoryShare, "grow" | "shrink" | "partBytes"> | undefined;
   /** The connection to the thread, which gets credit for the parts that were taken. */
   readonly client: Pick<RpcClient, "credit">;
   /** Reads a part that came; what it throws is the sender's fault. */
@@ -121,12 +121,14 @@ export class PartReader<Part> implements PartReceiver {
 
   /** Never rejects. */
   async #writeAll(): Promise<void> {
+    const { memory } = this.#options;
     try {
       for (let next = this.#waiting.shift(); next !== undefined; next = this.#waiting.shift()) {
         const turn = this.#turns.next();
         if (turn !== undefined) await turn;
         // The answer may be over by now; the part's memory is given back with it.
         if (this.source.aborted) return;
+        if (memory !== undefined) memory.partBytes = next.bytes;
         await this.#options.write(next.part);
         this.#shrink(next.bytes);
         this.#credit?.took(next.bytes);

@@ -4,6 +4,7 @@ import type { AddressInfo } from "node:net";
 import { expect, onTestFinished } from "vitest";
 import { createRemoteService } from "../../../src/client/remote/remote-service.ts";
 import { MemoryBudget } from "../../../src/platform/limits/memory/memory-budget.ts";
+import type { MemoryShare } from "../../../src/platform/limits/memory/memory-share.ts";
 import type { PartSink } from "../../../src/serving/inference-service.ts";
 import { createTensor, createTensors } from "../../../src/tensor/tensor.ts";
 
@@ -27,6 +28,8 @@ interface Asked {
   readonly parts?: PartSink;
   /** Numbers that it sends. */
   readonly numbers?: number;
+  /** Default: memory of its own. */
+  readonly share?: MemoryShare;
 }
 
 /** A backend that answers each call as it likes, and requests to it. */
@@ -47,8 +50,7 @@ export async function startBackend(answer: (stream: ServerHttp2Stream) => void) 
   });
   const memory = new MemoryBudget(MAX_BYTES);
   memory.overload.configure(RULES);
-  const infer = async ({ countsMemory = true, parts, numbers = 1 }: Asked = {}) => {
-    const share = memory.open(0, "a");
+  const infer = async ({ countsMemory = true, parts, numbers = 1, share = memory.open(0, "a") }: Asked = {}) => {
     const signal = new AbortController().signal;
     const tensor = createTensor("float32", [numbers], new Float32Array(numbers));
     const inputs = { kind: "tensors", tensors: createTensors([["x", tensor]]) } as const;

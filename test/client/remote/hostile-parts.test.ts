@@ -93,6 +93,20 @@ test("a part is counted as it comes, and what it held is released when its call 
   expect(memory.heldBytes).toBe(0);
 });
 
+test("a part that is passed on is counted once, and no more when its call has ended", async () => {
+  const { infer, memory } = await startBackend((stream) => {
+    begin(stream);
+    stream.write(part(1000));
+    stream.end(part(1, true));
+  });
+  const share = memory.open(0, "a");
+  const beyond: number[] = [];
+  const write = async () => void beyond.push(share.beyondPart(4000));
+  await infer({ parts: { write }, share });
+  expect([beyond[0], share.beyondPart(4000)]).toEqual([0, 4000]);
+  expect(beyond[1]).toBeGreaterThan(3800);
+});
+
 test("parts for which there is no room are refused while they come", async () => {
   const { infer, memory } = await startBackend(half(5_900_000));
   expect(await codesOf([1, 2].map(() => infer({ parts: new Taken() })))).toContain("unavailable");

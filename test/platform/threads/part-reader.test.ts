@@ -10,6 +10,7 @@ test("a part that waits for its turn while its answer ends is not written, and g
   const reader = new PartReader<RpcResponse>({
     signal,
     memory: {
+      partBytes: 0,
       grow: (bytes) => {
         heldBytes += bytes;
       },
