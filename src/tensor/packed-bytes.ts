@@ -13,13 +13,6 @@ export interface PackedBytes {
 
 const PACKED = Symbol("packed");
 
-/** Packed elements, without a copy. */
-export function packBytes(content: Uint8Array, ranges: Uint32Array): PackedBytes {
-  let byteLength = 0;
-  for (let at = 0; at < ranges.length; at += 2) byteLength += ranges[at + 1]! - ranges[at]!;
-  return { content, ranges, byteLength };
-}
-
 /** Remembers the packed elements of a tensor that was not unpacked yet, or forgets them. */
 export function setPacked(tensor: object, packed: PackedBytes | undefined): void {
   Object.defineProperty(tensor, PACKED, { value: packed, configurable: true });

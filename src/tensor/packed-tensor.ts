@@ -1,5 +1,5 @@
 import { invalidArgument } from "../errors.ts";
-import { isGone, type PackedBytes, packBytes, packedOf, setPacked } from "./packed-bytes.ts";
+import { isGone, type PackedBytes, packedOf, setPacked } from "./packed-bytes.ts";
 import { createTensor, createTensors, elementCount, type Tensor, type Tensors } from "./tensor.ts";
 
 /** Maximum number of elements that are unpacked immediately: a getter takes longer than they do. */
@@ -56,7 +56,9 @@ export function copyTensors(tensors: Tensors): Tensors {
 function copyTensor(tensor: Tensor): Tensor {
   if (tensor.dtype !== "bytes") return { ...tensor, data: tensor.data.slice() } as Tensor;
   const packed = packedOf(tensor);
-  if (packed !== undefined)
-    return createPackedTensor(tensor.shape, packBytes(packed.content.slice(), packed.ranges.slice()));
+  if (packed !== undefined) {
+    const { content, ranges, byteLength } = packed;
+    return createPackedTensor(tensor.shape, { content: content.slice(), ranges: ranges.slice(), byteLength });
+  }
   return { ...tensor, data: tensor.data.map((element) => new Uint8Array(element)) };
 }

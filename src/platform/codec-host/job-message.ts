@@ -1,4 +1,4 @@
-import { packBytes, packedOf } from "../../tensor/packed-bytes.ts";
+import { packedOf } from "../../tensor/packed-bytes.ts";
 import { createPackedTensor } from "../../tensor/packed-tensor.ts";
 import { createRecord, isRecord } from "../../tensor/record.ts";
 import { isTensor, type Tensor } from "../../tensor/tensor.ts";
@@ -50,8 +50,8 @@ function encode(value: unknown, views: ArrayBufferView[]): unknown {
 function encodeTensor(tensor: Tensor, views: ArrayBufferView[]): Node {
   const shape = [...tensor.shape];
   if (tensor.dtype !== "bytes") return ["tensor", tensor.dtype, shape, views.push(tensor.data) - 1];
-  const { content, ranges } = packedOf(tensor) ?? packElements(tensor.data);
-  return ["packed", shape, views.push(content) - 1, views.push(ranges) - 1];
+  const { content, ranges, byteLength } = packedOf(tensor) ?? packElements(tensor.data);
+  return ["packed", shape, views.push(content) - 1, views.push(ranges) - 1, byteLength];
 }
 
 function decode(tree: unknown, views: readonly ArrayBufferView[]): unknown {
@@ -63,7 +63,7 @@ function decode(tree: unknown, views: readonly ArrayBufferView[]): unknown {
     case "tensor":
       return { dtype: parts[0], shape: parts[1], data: views[parts[2] as number] };
     case "packed":
-      return decodePacked(parts as [number[], number, number], views);
+      return decodePacked(parts as PackedParts, views);
     case "list":
       return parts.map((part) => decode(part, views));
     case "map":
@@ -75,8 +75,12 @@ function decode(tree: unknown, views: readonly ArrayBufferView[]): unknown {
   }
 }
 
-function decodePacked([shape, content, ranges]: [number[], number, number], views: readonly ArrayBufferView[]): Tensor {
-  return createPackedTensor(shape, packBytes(views[content] as Uint8Array, views[ranges] as Uint32Array));
+/** Its shape, the numbers of its views, and the bytes of its elements: to sum them up again would take long. */
+type PackedParts = [shape: number[], content: number, ranges: number, byteLength: number];
+
+function decodePacked([shape, content, ranges, byteLength]: PackedParts, views: readonly ArrayBufferView[]): Tensor {
+  const packed = { content: views[content] as Uint8Array, ranges: views[ranges] as Uint32Array, byteLength };
+  return createPackedTensor(shape, packed);
 }
 
 function pairs(parts: readonly unknown[], views: readonly ArrayBufferView[]): [string, unknown][] {

@@ -1,5 +1,5 @@
 import type { WireRecord } from "./frame.ts";
-import { readFrame } from "./frame-reader.ts";
+import { readFrameInTurns } from "./frame-reader.ts";
 import { FrameWriter } from "./frame-writer.ts";
 import { type HostPort, type MalformedListener, MalformedMessage } from "./host-port.ts";
 import { runSoon } from "./own-built-ins.ts";
@@ -15,9 +15,16 @@ export class Channel {
   readonly #port: HostPort;
   readonly #writer: FrameWriter;
   readonly #flushing: Flushing;
+  readonly #onRecord: (record: WireRecord) => void;
   readonly #malformedListeners: MalformedListener[] = [];
   #scheduled = false;
   #open = true;
+  /** True once this side has closed it: nothing more is read. */
+  #isLeft = false;
+  /** A message that is read in several turns, those behind it, and what is to be done once all are read. */
+  #rest: Records | undefined;
+  readonly #behind: unknown[] = [];
+  readonly #atEnd: (() => void)[] = [];
 
   /**
    * `onRecord` may throw {@link MalformedMessage} for a record that the other side should not have sent, which ends the
@@ -28,7 +35,8 @@ export class Channel {
     // Both sides of a port between processes have the same limits.
     this.#writer = new FrameWriter(port.copies === true ? port.maxMetaBytes : undefined);
     this.#flushing = flushing;
-    port.onMessage((message) => this.#receive(message, onRecord));
+    this.#onRecord = onRecord;
+    port.onMessage((message) => this.#receive(message));
     port.onClose(() => {
       this.#open = false;
     });
@@ -61,9 +69,12 @@ export class Channel {
     if (this.#port.copies === true) FrameWriter.takeBack(transfer);
   }
 
-  /** Calls back once the connection has ended, from either side. */
+  /** Calls back once the connection has ended, from either side, and all that came before was read. */
   onClose(listener: () => void): void {
-    this.#port.onClose(listener);
+    this.#port.onClose(() => {
+      if (this.#rest === undefined) listener();
+      else this.#atEnd.push(listener);
+    });
   }
 
   /** Calls back with the reason when a malformed message arrives; the connection has ended then. */
@@ -74,24 +85,49 @@ export class Channel {
   /** Posts the collected records, then ends the connection. */
   close(): void {
     this.flush();
-    this.#open = false;
-    this.#port.close();
+    this.abandon();
   }
 
   /** Ends the connection without posting the collected records. */
   abandon(): void {
     this.#open = false;
+    this.#isLeft = true;
     this.#port.close();
   }
 
-  #receive(message: unknown, onRecord: (record: WireRecord) => void): void {
+  #receive(message: unknown): void {
     if (!this.#open) return;
+    if (this.#rest === undefined) this.#read(readFrameInTurns(message, this.#port.maxMetaBytes));
+    else this.#behind.push(message);
+  }
+
+  #read(records: Records): void {
+    this.#rest = undefined;
     try {
-      for (const record of readFrame(message, this.#port.maxMetaBytes)) onRecord(record);
+      for (let next = records.next(); next.done !== true; next = records.next()) {
+        if (next.value === undefined) {
+          this.#rest = records;
+          runSoon(() => this.#goOn(records));
+          return;
+        }
+        this.#onRecord(next.value);
+      }
     } catch (reason) {
       if (!(reason instanceof MalformedMessage)) throw reason;
       this.abandon();
       for (const listener of this.#malformedListeners) listener(reason);
     }
   }
+
+  /** Also if the other side has closed meanwhile, as it may right after its last message. */
+  #goOn(records: Records): void {
+    if (this.#isLeft) this.#rest = undefined;
+    else this.#read(records);
+    while (this.#rest === undefined && !this.#isLeft && this.#behind.length > 0)
+      this.#read(readFrameInTurns(this.#behind.shift(), this.#port.maxMetaBytes));
+    if (this.#rest === undefined) for (const listener of this.#atEnd.splice(0)) listener();
+  }
 }
+
+/** Those of a message; undefined = the rest is for a later turn of the event loop. */
+type Records = Iterator<WireRecord | undefined>;

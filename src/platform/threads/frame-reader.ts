@@ -1,5 +1,5 @@
 import { DTYPES, type DType, type NumericDType, numericLayout } from "../../tensor/dtype.ts";
-import { packBytes } from "../../tensor/packed-bytes.ts";
+import type { PackedBytes } from "../../tensor/packed-bytes.ts";
 import { createPackedTensor } from "../../tensor/packed-tensor.ts";
 import { createTensors, elementCount, MAX_NAME, type Tensor } from "../../tensor/tensor.ts";
 import { align, FRAME_HEADER_BYTES, type WireRecord } from "./frame.ts";
@@ -12,10 +12,25 @@ import { OwnWeakSet, parseJson } from "./own-built-ins.ts";
  * anything that a FrameWriter would not have written, and for a record with more plain data than `maxMetaBytes`,
  * before memory is spent on it.
  */
-export function* readFrame(message: unknown, maxMetaBytes = Number.POSITIVE_INFINITY): Generator<WireRecord> {
+export function* readFrame(message: unknown, maxMetaBytes?: number): Generator<WireRecord> {
+  for (const record of readFrameInTurns(message, maxMetaBytes)) if (record !== undefined) yield record;
+}
+
+/**
+ * The same, with undefined between records or before one after each step that takes milliseconds: a tensor may have
+ * hundreds of millions of elements.
+ */
+export function* readFrameInTurns(
+  message: unknown,
+  maxMetaBytes = Number.POSITIVE_INFINITY,
+): Generator<WireRecord | undefined> {
   const [memory, buffers] = splitMessage(message);
   const reader = new FrameReader(memory, buffers, maxMetaBytes);
-  for (let rest = reader.recordCount; rest > 0; rest--) yield reader.record();
+  for (let rest = reader.recordCount; rest > 0; rest--) {
+    const record = reader.record();
+    if (reader.unchecked.length > 0) yield* checkInTurns(reader.unchecked);
+    yield record;
+  }
   if (!reader.isAtEnd) throw new MalformedMessage("it has buffers that no tensor uses");
 }
 
@@ -36,6 +51,8 @@ function splitMessage(message: unknown): readonly [ArrayBuffer, readonly ArrayBu
 /** Bytes of an element's start and end. */
 const RANGE_BYTES = 2 * Uint32Array.BYTES_PER_ELEMENT;
 const MAX_NAME_BYTES = 3 * MAX_NAME;
+/** Elements of a `bytes` tensor whose ranges are checked in one step, which takes two milliseconds. */
+const CHECKED_AT_ONCE = 1024 * 1024;
 /** Minimum number of bytes of each record and of each tensor. */
 const MIN_ENTRY_BYTES = 16;
 
@@ -47,8 +64,13 @@ export function isSharedFrame(buffer: ArrayBufferLike): boolean {
   return sharedMemory.has(buffer);
 }
 
+/** Elements whose ranges are not checked yet, and not summed up. */
+type UncheckedBytes = { -readonly [Member in keyof PackedBytes]: PackedBytes[Member] };
+
 class FrameReader {
   readonly recordCount: number;
+  /** Those of the last record with very many; to be checked before it is used. */
+  readonly unchecked: UncheckedBytes[] = [];
   readonly #memory: Buffer<ArrayBuffer>;
   readonly #integers: Int32Array;
   readonly #buffers: readonly ArrayBuffer[];
@@ -102,8 +124,10 @@ class FrameReader {
     }
     const ranges = this.#ranges(elements);
     const content = this.#content(contentBytes, place);
-    checkRanges(ranges, content.length);
-    return [name, createPackedTensor(shape, packBytes(content, ranges))];
+    const bytes: UncheckedBytes = { content, ranges, byteLength: 0 };
+    if (elements > CHECKED_AT_ONCE) this.unchecked.push(bytes);
+    else check(bytes, 0, ranges.length);
+    return [name, createPackedTensor(shape, bytes)];
   }
 
   #ranges(elements: number): Uint32Array {
@@ -190,9 +214,26 @@ function view(dtype: NumericDType, { buffer, byteOffset, byteLength }: Uint8Arra
   return new array(buffer, byteOffset, byteLength / array.BYTES_PER_ELEMENT);
 }
 
-function checkRanges(ranges: Uint32Array, contentBytes: number): void {
-  for (let at = 0; at < ranges.length; at += 2) {
-    const [start, end] = [ranges[at]!, ranges[at + 1]!];
+/** Checks the ranges from one index to another, and adds up their lengths: one pass, as millions of them take long. */
+function check(packed: UncheckedBytes, from: number, to: number): void {
+  const { ranges, content } = packed;
+  const contentBytes = content.length;
+  let byteLength = 0;
+  for (let at = from; at < to; at += 2) {
+    const start = ranges[at]!;
+    const end = ranges[at + 1]!;
     if (start > end || end > contentBytes) throw new MalformedMessage(`it has an element from ${start} to ${end}`);
+    byteLength += end - start;
+  }
+  packed.byteLength += byteLength;
+}
+
+function* checkInTurns(unchecked: UncheckedBytes[]): Generator<undefined> {
+  for (let packed = unchecked.pop(); packed !== undefined; packed = unchecked.pop()) {
+    const { length } = packed.ranges;
+    for (let at = 0; at < length; at += 2 * CHECKED_AT_ONCE) {
+      check(packed, at, Math.min(at + 2 * CHECKED_AT_ONCE, length));
+      yield undefined;
+    }
   }
 }

@@ -2,9 +2,11 @@ import { MessageChannel } from "node:worker_threads";
 import { describe, expect, onTestFinished, test } from "vitest";
 import { Channel } from "../../../src/platform/threads/channel.ts";
 import type { WireRecord } from "../../../src/platform/threads/frame.ts";
-import { toHostPort } from "../../../src/platform/threads/host-port.ts";
+import { FrameWriter } from "../../../src/platform/threads/frame-writer.ts";
+import { type HostPort, toHostPort } from "../../../src/platform/threads/host-port.ts";
 import { DTYPES, numericLayout } from "../../../src/tensor/dtype.ts";
-import { createTensor, createTensors, type Tensor } from "../../../src/tensor/tensor.ts";
+import { createPackedTensor } from "../../../src/tensor/packed-tensor.ts";
+import { byteSize, createTensor, createTensors, type Tensor } from "../../../src/tensor/tensor.ts";
 import { NOTHING } from "./plain-record.ts";
 
 /** Two channels facing each other; `next` gives the records that arrived at the right one, in order. */
@@ -238,4 +240,47 @@ test("a tensor of more than 2 GB is refused with its name and size, and the chan
   expect(() => left.send({ ...NOTHING, kind: 1, id: 2, tensors })).toThrow(expect.objectContaining(refused));
   left.send({ ...NOTHING, kind: 1, id: 3 });
   expect(await next()).toMatchObject({ id: 3 });
+});
+
+describe("a message with a tensor of millions of elements", () => {
+  const COUNT = 3_000_000;
+
+  /** Delivers it with a small one behind it, lets the other side close, and gives what comes of them. */
+  function deliver(change: (ranges: Uint32Array) => unknown = () => {}) {
+    const came: unknown[] = [];
+    const listeners: { message?: (message: unknown) => void; close: () => void }[] = [];
+    const port: HostPort = {
+      post: () => {},
+      onMessage: (message) => void listeners.push({ message, close: () => {} }),
+      onClose: (close) => void listeners.push({ close }),
+      close: () => {},
+    };
+    const channel = new Channel(port, ({ id, tensors }) => came.push([id, tensors?.x && byteSize(tensors.x)]));
+    channel.onClose(() => came.push("closed"));
+    channel.onMalformed(({ message }) => came.push(message));
+    const ranges = Uint32Array.from({ length: 2 * COUNT }, (_, at) => (at + 1) >> 1);
+    change(ranges);
+    const many = createPackedTensor([COUNT], { content: new Uint8Array(COUNT), ranges, byteLength: COUNT });
+    for (const [id, x] of [many, createTensor("int8", [1], Int8Array.of(1))].entries()) {
+      const writer = new FrameWriter();
+      writer.write({ ...NOTHING, kind: 1, id, tensors: createTensors([["x", x]]) }, false);
+      for (const { message } of listeners) message?.(writer.take().frame);
+    }
+    for (const { close } of listeners) close();
+    expect(came).toEqual([]);
+    return { channel, came };
+  }
+
+  test("is read in turns, those behind it after it, and its end is told last", async () => {
+    const { came } = deliver();
+    await expect.poll(() => came).toEqual([[0, COUNT], [1, 1], "closed"]);
+  });
+
+  test("is given up where its elements lie elsewhere, or this side has closed", async () => {
+    const wrong = deliver((ranges) => ranges.fill(COUNT + 1, -1));
+    await expect.poll(() => wrong.came).toEqual([`it has an element from ${COUNT - 1} to ${COUNT + 1}`, "closed"]);
+    const left = deliver();
+    left.channel.close();
+    await expect.poll(() => left.came).toEqual(["closed"]);
+  });
 });
