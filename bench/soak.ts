@@ -1,6 +1,6 @@
 import { once } from "node:events";
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { availableParallelism, tmpdir } from "node:os";
 import { join } from "node:path";
 import { setTimeout as wait } from "node:timers/promises";
 import { fileURLToPath, pathToFileURL } from "node:url";
@@ -56,6 +56,8 @@ type Kind = "hooks" | "lane" | "streams";
 /** Gives the process's exit code. */
 async function soak(minutes: number, kind: Kind): Promise<number> {
   endChildrenOnSignal();
+  // As its supervisor would start it.
+  process.env.MALLOC_ARENA_MAX ??= String(availableParallelism());
   const started = new StartedNumbers();
   const folder = mkdtempSync(join(tmpdir(), "kserving-soak-config-"));
   const config = join(folder, "models.json");

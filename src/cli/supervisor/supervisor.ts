@@ -1,6 +1,7 @@
 import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
 import { unlinkSync } from "node:fs";
+import { availableParallelism } from "node:os";
 import type { Duplex } from "node:stream";
 import { setTimeout } from "node:timers/promises";
 import { expectFirstSign, FIRST_SIGN_MS, silence } from "../../platform/async/first-sign.ts";
@@ -30,6 +31,12 @@ const TOLD_MODELS = 10;
 const FIRST_PASSED_FD = 3;
 /** Signals by which a process is ended from outside; one that dies by them did not crash. */
 const ENDING_SIGNALS: readonly (NodeJS.Signals | null)[] = ["SIGINT", "SIGTERM", "SIGHUP", "SIGUSR2", "SIGPIPE"];
+
+/**
+ * Has glibc's threads share as many heaps as there are cores, Node's own too: each of them may have one by the time at
+ * which the program itself can say so (`keepLessFree`).
+ */
+const FEW_HEAPS = { MALLOC_ARENA_MAX: String(availableParallelism()) };
 
 interface HeldSocket {
   readonly title: string;
@@ -121,7 +128,7 @@ class Supervisor {
     const own = [...this.#passed, "ipc" as const, this.#marks?.fd ?? ("ignore" as const), ...sockets];
     const child = spawn(process.execPath, [...process.execArgv, ...this.#program], {
       stdio: ["inherit", "inherit", "inherit", ...own, this.#secrets === undefined ? "ignore" : "pipe"],
-      env: { ...this.#env, [SUPERVISED_VARIABLE]: JSON.stringify(info) },
+      env: { ...FEW_HEAPS, ...this.#env, [SUPERVISED_VARIABLE]: JSON.stringify(info) },
     });
     this.#child = child;
     if (info.secrets !== undefined) send(child.stdio[info.secrets] as Duplex | undefined, this.#secrets);

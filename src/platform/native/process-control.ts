@@ -45,13 +45,14 @@ const TRIMMED_BYTES = 64 * 1024 * 1024;
  * Has glibc keep less free memory. That of large messages goes back as soon as they are freed: it would take blocks of
  * up to 32 MB from its heaps once one was freed, where a small block behind them holds them all. And threads share as
  * many heaps as there are cores, in place of eight times as many: each keeps the free memory at its end, and what one
- * thread takes, another frees. Does nothing with other C libraries.
+ * thread takes, another frees. What a `MALLOC_` variable says holds. Does nothing with other C libraries.
  */
 export function keepLessFree(): void {
   const { mallopt } = bindFunctions(processLibrary(), { mallopt: ["int", "int", "int"] }, "The C library");
-  mallopt(M_MMAP_THRESHOLD, MAPPED_BYTES);
-  mallopt(M_TRIM_THRESHOLD, TRIMMED_BYTES);
-  mallopt(M_ARENA_MAX, availableParallelism());
+  const { env } = process;
+  if (env.MALLOC_MMAP_THRESHOLD_ === undefined) mallopt(M_MMAP_THRESHOLD, MAPPED_BYTES);
+  if (env.MALLOC_TRIM_THRESHOLD_ === undefined) mallopt(M_TRIM_THRESHOLD, TRIMMED_BYTES);
+  if (env.MALLOC_ARENA_MAX === undefined) mallopt(M_ARENA_MAX, availableParallelism());
 }
 
 /**

@@ -1,5 +1,6 @@
 import { readFileSync } from "node:fs";
 import { connect } from "node:net";
+import { availableParallelism } from "node:os";
 import { join } from "node:path";
 import { setTimeout } from "node:timers/promises";
 import { expect, test } from "vitest";
@@ -191,6 +192,15 @@ test("a Unix socket is the same one after a death, and is gone at the end", asyn
   program.kill("SIGTERM");
   await program.ended();
   expect(() => readFileSync(path)).toThrow("ENOENT");
+});
+
+test("the process that serves has as many heaps as there are cores, or as its user says", async () => {
+  const text = "export const process = () => ({ most: Number(globalThis.process.env.MALLOC_ARENA_MAX) });";
+  const hooks = join(tempFolder({ "hooks.mjs": text }), "hooks.mjs");
+  const most = async (env: NodeJS.ProcessEnv) =>
+    (await (await startServer(["--driver", "null", "--hooks", hooks], env)).ask("default", 1)).body;
+  expect(await most({ MALLOC_ARENA_MAX: undefined })).toEqual({ outputs: availableParallelism() });
+  expect(await most({ MALLOC_ARENA_MAX: "7" })).toEqual({ outputs: 7 });
 });
 
 test("without a supervisor there is one process", async () => {

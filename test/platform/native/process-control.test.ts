@@ -50,13 +50,16 @@ const THREADS_PROGRAM = `
 `;
 
 test.skipIf(!IS_GLIBC)("has threads share heaps", async () => {
-  const heaps = async (mode: string) => {
+  const heaps = async (mode: string, variables: NodeJS.ProcessEnv = {}) => {
     const args = ["--import", "tsx", "--input-type=module", "--eval", THREADS_PROGRAM, mode];
-    return Number((await promisify(execFile)(process.execPath, args)).stdout);
+    const env = { ...process.env, ...variables };
+    return Number((await promisify(execFile)(process.execPath, args, { env })).stdout);
   };
   const [shared, own] = [await heaps("return"), await heaps("keep")];
   expect(shared).toBeGreaterThan(0);
   expect(shared).toBeLessThan(own);
+  // What its user has chosen holds.
+  expect(await heaps("return", { MALLOC_ARENA_MAX: "64" })).toBeGreaterThan(shared);
 });
 
 function reportHeader(): object {
