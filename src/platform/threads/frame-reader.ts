@@ -17,8 +17,8 @@ export function* readFrame(message: unknown, maxMetaBytes?: number): Generator<W
 }
 
 /**
- * The same, with undefined between records or before one after each step that takes milliseconds: a tensor may have
- * hundreds of millions of elements.
+ * The same, with undefined after each step that takes milliseconds, so that the reader may go on in a later turn of the
+ * event loop: a tensor may have hundreds of millions of elements.
  */
 export function* readFrameInTurns(
   message: unknown,
