@@ -160,7 +160,7 @@ export class SessionInput implements FrameSink {
 
   /** The request has come whole, if its content-length says so too (RFC 9113 §8.1.1). */
   #endRemote(stream: SessionStream, list?: HeaderList): void {
-    if (stream.isOver) {
+    if (stream.closed) {
       this.#resets.delete(stream.id);
       return;
     }

@@ -1,6 +1,7 @@
 import { describe, expect, it } from "vitest";
-import { uint32s } from "../../src/http2/frame-output.ts";
+import { makeFrame, uint32s } from "../../src/http2/frame-output.ts";
 import { ERROR, FLAG, FRAME, MAX_WINDOW_BYTES, SETTING } from "../../src/http2/protocol.ts";
+import type { ServerStream } from "../../src/http2/server-session.ts";
 import { TRANSPORT_LIMITS } from "../../src/platform/limits/transport-limits.ts";
 import { LIMITS, RawClient, REQUEST, startSessions } from "./raw-client.ts";
 import type { ReceivedFrame } from "./received-frames.ts";
@@ -118,4 +119,44 @@ it("what a request was granted goes back once it is over, whoever ends it", asyn
     expect(resetsIn(await sendRest(client, id))).toEqual([]);
     end(id);
   }
+});
+
+/** Sends data until the system takes no more, since the client does not read. */
+async function fillSocket(stream: ServerStream): Promise<void> {
+  stream.respond({ ":status": 200 });
+  while (stream.session.socket.writableLength === 0) {
+    stream.write(Buffer.alloc(65_536));
+    await new Promise(setImmediate);
+  }
+}
+
+it("a request whose last frame comes half before its answer and half behind it is not reset", async () => {
+  const streams: ServerStream[] = [];
+  const port = await startSessions((session) => {
+    session.on("stream", (stream) => {
+      streams.push(stream);
+      if (stream.id > 1) stream.receiveInto({ take: () => stream.respond({ ":status": 404 }, true), end: () => {} });
+    });
+  });
+  const client = await RawClient.open(port, Buffer.concat([Buffer.of(0, SETTING.initialWindowSize), uint32s(2 ** 30)]));
+  client.widen(0, 2 ** 30);
+  client.sendHeaders(1);
+  await expect.poll(() => streams.length).toBe(1);
+  client.socket.pause();
+  await fillSocket(streams[0]!);
+  client.sendHeaders(3, REQUEST, 0);
+  const last = makeFrame(FRAME.data, FLAG.endStream, 3, FRAME_OF_DATA);
+  client.sendRaw(last.subarray(0, 1000));
+  await expect.poll(() => streams[1]?.closed).toBe(true);
+  expect(streams[1]?.destroyed).toBe(false);
+  client.sendRaw(last.subarray(1000));
+  client.sendHeaders(5, REQUEST, 0);
+  client.sendData(5, "x");
+  client.socket.resume();
+  const resets: number[] = [];
+  await client.receive(({ type, id, payload }) => {
+    if (type === FRAME.ping) client.send(FRAME.ping, FLAG.ack, 0, payload);
+    return type === FRAME.reset && resets.push(id) > 0 && id === 5;
+  });
+  expect(resets).toEqual([5]);
 });
