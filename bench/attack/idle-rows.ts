@@ -127,27 +127,34 @@ async function emptyMessages(target: Target, path: keyof typeof STREAMS): Promis
   return { got };
 }
 
-/** Time in which a newcomer has to be let in, in milliseconds. */
+/** Newcomers that have to be let in, more than leave by chance, and the time for all of them in milliseconds. */
+const NEWCOMERS = 50;
 const IN_MS = 10_000;
+/** The address that has most connections, of which the oldest quiet one makes room. */
+const ATTACKER = "127.0.0.2";
 
 /**
- * Takes every connection, each with a stream that is not used; another client has to get in, and a third one to keep
- * the stream that it uses a little.
+ * Takes every connection, each with a stream that is not used; another client has to get in, and the oldest stream of
+ * the same address, which is used a little, has to stay.
  */
 async function busyBeyondLimit(target: Target): Promise<AttackResult> {
   const endUse = useStream(target);
-  const sessions: ClientHttp2Session[] = [];
-  for (let count = 0; count < 2000; count++) sessions.push(connectFrom(target, "127.0.0.2"));
+  const sessions = Array.from({ length: 2000 }, () => connectFrom(target, ATTACKER));
   for (const session of sessions) openStream(session, { path: METHODS.stream }).on("error", () => {});
   await wait(HOLD_MS);
   const began = performance.now();
-  let isIn = false;
-  while (!isIn && performance.now() - began < IN_MS) isIn = await answersPing(connectFrom(target, "127.0.0.3"));
-  const got = `${tally(sessions.map(({ destroyed }) => (destroyed ? "ended" : "open")))}, another after ${Math.round(performance.now() - began)} ms`;
-  for (const session of sessions) session.destroy();
+  const newcomers: ClientHttp2Session[] = [];
+  while (newcomers.length < NEWCOMERS && performance.now() - began < IN_MS) {
+    const session = connectFrom(target, "127.0.0.3");
+    openStream(session, { path: METHODS.stream }).on("error", () => {});
+    if (await isLetIn(session)) newcomers.push(session);
+  }
+  const states = tally(sessions.map(({ destroyed }) => (destroyed ? "ended" : "open")));
+  const got = `${states}, ${newcomers.length} others after ${Math.round(performance.now() - began)} ms`;
   const isUsed = endUse();
-  if (!isIn) return { got, problem: "others are shut out" };
-  return isUsed ? { got } : { got, problem: "the stream of another client was ended" };
+  for (const session of [...sessions, ...newcomers]) session.destroy();
+  if (newcomers.length < NEWCOMERS) return { got, problem: "others are shut out" };
+  return isUsed ? { got } : { got, problem: "a stream in use was ended" };
 }
 
 /** Milliseconds between two requests of a client that uses its stream. */
@@ -155,7 +162,7 @@ const USE_MS = 20;
 
 /** Asks now and then on one stream; the function that it returns ends that, and is false if it had ended before. */
 function useStream(target: Target): () => boolean {
-  const session = connectFrom(target, "127.0.0.4");
+  const session = connectFrom(target, ATTACKER);
   const stream = openStream(session, { path: METHODS.stream }).on("error", () => {});
   let answers = 0;
   stream.on("data", () => answers++);
@@ -176,13 +183,10 @@ function connectFrom({ grpc }: Target, localAddress: string): ClientHttp2Session
 }
 
 /** Resolves to false once the connection is ended. */
-function answersPing(session: ClientHttp2Session): Promise<boolean> {
+function isLetIn(session: ClientHttp2Session): Promise<boolean> {
   return new Promise((resolve) => {
     session.once("close", () => resolve(false));
-    session.once("remoteSettings", () => {
-      resolve(true);
-      session.destroy();
-    });
+    session.once("remoteSettings", () => resolve(true));
   });
 }
 
