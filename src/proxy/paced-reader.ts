@@ -129,7 +129,9 @@ export class PacedReader {
     // Node itself resumes sockets that it has paused.
     const isPausedByNode = this.#socket.isPaused();
     this.#socket.pause();
-    this.#socket.unshift(isBorrowed ? Buffer.from(rest) : rest);
+    // What has just been received may come behind what waits: an encrypted socket delivers some after a pause.
+    if (isBorrowed) this.#socket.push(Buffer.from(rest));
+    else this.#socket.unshift(rest);
     if (isPausedByNode || this.#waitsFor !== undefined) return;
     if (this.#hasEnough()) this.#waitsFor = "answers";
     else this.#resumeInTurn();

@@ -1,7 +1,11 @@
-import { expect, it } from "vitest";
+import { connect } from "node:http2";
+import { createServer } from "node:tls";
+import { expect, it, type MockInstance, onTestFinished, vi } from "vitest";
 import { FRAME } from "../../src/http2/protocol.ts";
-import type { ServerSession } from "../../src/http2/server-session.ts";
-import { RawClient, REQUEST, startSessions } from "./raw-client.ts";
+import { ServerSession } from "../../src/http2/server-session.ts";
+import { tlsFile } from "../helpers/tls-fixture.ts";
+import { listenOnFreePort } from "./listen-on-free-port.ts";
+import { LIMITS, RawClient, REQUEST, startSessions } from "./raw-client.ts";
 
 const CALLS = 100;
 
@@ -52,4 +56,32 @@ it("begins no call that has come with others once the connection has ended", asy
   sendCalls(client, "/busy");
   await client.closed();
   expect(begun).toHaveLength(ended);
+});
+
+it("takes encrypted data in its order, with what a paused connection still delivers", async () => {
+  const received: Buffer[] = [];
+  let pause: MockInstance | undefined;
+  const credentials = { key: tlsFile("server.key"), cert: tlsFile("server.pem"), ALPNProtocols: ["h2"] };
+  const server = createServer(credentials, (socket) => {
+    pause = vi.spyOn(socket, "pause");
+    new ServerSession(socket, LIMITS).on("stream", (stream) => {
+      const end = () => stream.respond({ ":status": 200 }, true);
+      const take = (bytes: Buffer, start: number, stop: number) => {
+        received.push(Buffer.from(bytes.subarray(start, stop)));
+        work(3);
+      };
+      stream.receiveInto({ take, end });
+    });
+  });
+  const client = connect(`https://127.0.0.1:${await listenOnFreePort(server)}`, { rejectUnauthorized: false });
+  onTestFinished(() => {
+    client.destroy();
+    server.close();
+  });
+  const sent = Buffer.from(Array.from({ length: 2_000_000 }, (_, index) => index % 251));
+  const request = client.request({ ":method": "POST" });
+  request.end(sent);
+  await new Promise((resolve) => request.on("response", resolve));
+  expect(pause).toHaveBeenCalled();
+  expect(Buffer.concat(received).equals(sent)).toBe(true);
 });

@@ -115,19 +115,19 @@ interface SocketReceiver {
    * Buffer for the next bytes; never empty. Its memory may neither be freed nor transferred until this is called again.
    */
   writeBuffer(): Uint8Array;
-  /** Called with the number of bytes written there; never throws. */
+  /** Called with the number of bytes written there, by an encrypted socket after a pause too; never throws. */
   commit(bytes: number): void;
 }
 
 /**
  * Lets Node write an accepted socket's data into the receiver's buffer, as `net.connect({ onread })` does for a
- * client's. Otherwise each read allocates a buffer, and large messages keep V8 collecting garbage. The socket still has
- * to be resumed, and emits `end`. Returns false, without effect, if this version of Node cannot do it, and for
- * encrypted sockets: those deliver decrypted data even after a pause.
+ * client's. Otherwise each read, or each record of TLS, allocates a buffer, and large messages keep V8 collecting
+ * garbage. The socket still has to be resumed, and emits `end`. Returns false, without effect, if this version of Node
+ * cannot do it.
  */
 export function receiveInto(socket: Socket, receiver: SocketReceiver): boolean {
   const handle = receivingHandleOf(socket);
-  if (socket instanceof TLSSocket || handle === undefined || READ_MEMBERS === undefined) return false;
+  if (handle === undefined || READ_MEMBERS === undefined) return false;
   const target = receiver.writeBuffer();
   const receiving = socket as Receiving;
   receiving[RECEIVER] = receiver;
