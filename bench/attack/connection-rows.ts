@@ -81,7 +81,8 @@ function halfRow({ name, server, wire, beginnings }: (typeof HALVES)[number]): A
     const got = `${open.flat().join(", ") || "none"} open after ${seconds} s`;
     return open.flat().length === 0 ? { got } : { got, problem: "stays open" };
   };
-  return { name: `half-${name}`, server, prepare: () => attack };
+  // TLS has its own limit, which the row tls-half tries.
+  return { name: `half-${name}`, server, isPlain: server === "shared", prepare: () => attack };
 }
 
 /** Begins connections alike; returns how many of them the server still has when a handshake should be over. */
