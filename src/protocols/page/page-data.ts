@@ -53,6 +53,8 @@ export interface PageSignature {
   readonly inputs?: readonly PageTensor[] | undefined;
   /** Undefined = not known before a request. */
   readonly outputs?: readonly PageTensor[] | undefined;
+  /** True if {@link PageExample} tells of the columns. */
+  readonly isTable?: true | undefined;
 }
 
 /** One input or output. */
@@ -68,4 +70,36 @@ export interface PageTensor {
   readonly isOptional: boolean;
   /** Names of its classes, by index. */
   readonly labels?: readonly string[] | undefined;
+}
+
+/** Answer of `GET ui/models/NAME/versions/VERSION/example`. */
+export interface PageExample {
+  /** Inputs with which the version runs, as far as the server has found some. */
+  readonly inputs: readonly PageExampleInput[];
+  /** Absent = the inputs are no table. */
+  readonly table?: PageTable | undefined;
+}
+
+/** An example of an input, of which all elements are equal. */
+export interface PageExampleInput {
+  readonly name: string;
+  readonly shape: readonly number[];
+  /** A number, for true and false too, or a text. */
+  readonly element: number | string;
+}
+
+/** A table whose rows a request has: an input for each column, or one input of rank 2 with all of them. */
+export interface PageTable {
+  readonly columns: readonly PageColumn[];
+  /** True if the model knows texts that are missing; to others they are empty ones. */
+  readonly knowsMissingTexts: boolean;
+}
+
+/** One column of a table. */
+export interface PageColumn {
+  readonly name: string;
+  /** KServe V2's. */
+  readonly datatype: string;
+  /** Values that the model knows. */
+  readonly categories?: readonly (string | number)[] | undefined;
 }

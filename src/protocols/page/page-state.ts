@@ -3,6 +3,7 @@ import { currentScope } from "../../access/call-scope.ts";
 import { ServingError } from "../../errors.ts";
 import type { InferenceService, ServableState } from "../../serving/inference-service.ts";
 import { hasBatchedModel, maxBatchSize, type ServableDescription } from "../../serving/servable-description.ts";
+import type { DType } from "../../tensor/dtype.ts";
 import {
   defaultSignatureName,
   type KnownInput,
@@ -13,8 +14,16 @@ import {
 } from "../../tensor/signature/signature.ts";
 import { readVersion } from "../../version.ts";
 import { datatypeOf } from "../kserve/datatype.ts";
-
-import type { PageSignature, PageStage, PageState, PageTensor, PageVersion } from "./page-data.ts";
+import type {
+  PageColumn,
+  PageExample,
+  PageSignature,
+  PageStage,
+  PageState,
+  PageTable,
+  PageTensor,
+  PageVersion,
+} from "./page-data.ts";
 
 type StageFacts = NonNullable<ServableDescription["models"]>[number];
 
@@ -77,7 +86,56 @@ function toStage({ driver, path, runtime = "", loadMs, memoryBytes }: StageFacts
 }
 
 function toSignature(name: string, signature: Signature): PageSignature {
-  return { name, inputs: knownInputs(signature)?.map(toTensor), outputs: signature.outputs?.map(toTensor) };
+  return {
+    name,
+    inputs: knownInputs(signature)?.map(toTensor),
+    outputs: signature.outputs?.map(toTensor),
+    isTable: tableOf(signature) && true,
+  };
+}
+
+/** Columns that a form has fields for. */
+const MAX_COLUMNS = 200;
+
+/** The columns of a model of tables: its inputs, or the features of its only one; undefined for other models. */
+function tableOf(signature: Signature): PageTable | undefined {
+  const columns = columnsOf(signature);
+  if (columns.length === 0 || columns.length > MAX_COLUMNS) return undefined;
+  return { columns, knowsMissingTexts: signature.isTabular === true && signature.inputs === undefined };
+}
+
+function columnsOf(signature: Signature): readonly PageColumn[] {
+  const inputs = (knownInputs(signature) ?? []).filter(hasType);
+  const [only, ...others] = inputs;
+  if (only === undefined || inputs.length !== knownInputs(signature)?.length) return [];
+  const { features = [], shape = [] } = only;
+  if (others.length === 0 && shape.length === 2 && features.length > 0 && features.length === shape[1])
+    return features.map((name) => toColumn({ ...only, name }));
+  const isDeclared = signature.inputs !== undefined;
+  return inputs.every(isColumn) && (isDeclared ? isMixed(inputs) : signature.isTabular === true)
+    ? inputs.map(toColumn)
+    : [];
+}
+
+type TypedInput = KnownInput & { readonly dtype: DType };
+
+function hasType(input: KnownInput): input is TypedInput {
+  return input.dtype !== undefined;
+}
+
+/** One value for each row, which a request has to have. */
+function isColumn({ shape = [], default: value }: KnownInput): boolean {
+  const [rows, width = 1, ...rest] = shape.map(toSize);
+  return rows === -1 && width === 1 && rest.length === 0 && value === undefined;
+}
+
+/** Inputs that are declared may be anything: texts alone may be files. */
+function isMixed(inputs: readonly TypedInput[]): boolean {
+  return inputs.length > 1 && inputs.some(({ dtype }) => dtype !== "bytes");
+}
+
+function toColumn({ name, dtype, categories }: TypedInput): PageColumn {
+  return { name, datatype: datatypeOf(dtype)?.name ?? dtype, categories };
 }
 
 function toTensor(spec: KnownInput): PageTensor {
@@ -96,8 +154,8 @@ function toTensor(spec: KnownInput): PageTensor {
 const MAX_EXAMPLES = 256;
 
 /** Finds inputs with which a version of a model runs; they are tried once for each load of it. */
-export function exampleFinder(service: InferenceService): (name: string, version: string) => Promise<object> {
-  const known = new Map<string, Promise<object>>();
+export function exampleFinder(service: InferenceService): (name: string, version: string) => Promise<PageExample> {
+  const known = new Map<string, Promise<PageExample>>();
   return async (name, version) => {
     const state = service.index().find((one) => one.model === name && String(one.version) === version);
     if (state?.state !== "AVAILABLE") {
@@ -111,15 +169,16 @@ export function exampleFinder(service: InferenceService): (name: string, version
   };
 }
 
-/** As `{"inputs": [{"name", "shape", "element"}]}`. */
 async function findExample(
   service: InferenceService,
   { model, version }: { readonly model: string; readonly version: bigint },
-): Promise<object> {
+): Promise<PageExample> {
   const lease = await service.acquire({ model, version });
   try {
+    const { signatures } = lease.description;
     const { inputs = [] } = (await lease.exampleInputs?.()) ?? {};
     return {
+      table: tableOf(signatures[defaultSignatureName(signatures)] ?? {}),
       inputs: inputs.map(({ name, shape, element }) => ({
         ...{ name, shape },
         element: typeof element === "number" ? element : Buffer.from(element).toString(),

@@ -2,6 +2,7 @@ import { invalidArgument } from "../../errors.ts";
 import { defineJob } from "../../platform/codec-host/job.ts";
 import { DecodeBudget } from "../../platform/limits/memory/decode-budget.ts";
 import type { ServableDescription } from "../../serving/servable-description.ts";
+import { MISSING_TEXT } from "../../tensor/codecs/csv-to-json-rows.ts";
 import { parseJson } from "../../tensor/codecs/json/json-reader.ts";
 import { inferDType, type JsonTensorRules, toJsonTensor } from "../../tensor/codecs/json/json-tensor.ts";
 import {
@@ -17,7 +18,7 @@ import { type Signature, type TensorSpec, takesImages } from "../../tensor/signa
 import { createTensors, type Tensors } from "../../tensor/tensor.ts";
 import { type KnownInputs, readInstances, UNNAMED_INPUT } from "./http-rows.ts";
 import { isBase64Object, rulesOf, rulesWithMissing } from "./json-tensor-rules.ts";
-import { columnsOfRows, MISSING_TEXT, readDataFrame, withoutMissingTexts } from "./table-rows.ts";
+import { columnsOfRows, readDataFrame, withoutMissingTexts } from "./table-rows.ts";
 
 /** A predict request's JSON, before the model is known. */
 export interface PredictBody {

@@ -1,5 +1,6 @@
 import { invalidArgument } from "../../errors.ts";
 import type { DecodeBudget } from "../../platform/limits/memory/decode-budget.ts";
+import { isMissing } from "../../tensor/codecs/csv-to-json-rows.ts";
 import {
   CONTAINER_BYTES,
   dumpJson,
@@ -13,15 +14,6 @@ import {
 } from "../../tensor/codecs/json/json-value.ts";
 import { createRecord } from "../../tensor/record.ts";
 import { isNamedInstance } from "./http-rows.ts";
-
-/** A text that is missing, among those of a table's column: a byte that is in no UTF-8. */
-export const MISSING_TEXT: Uint8Array = Uint8Array.of(0xff);
-
-/** Texts that pandas takes for missing values when it reads CSV. */
-const MISSING_TEXTS: ReadonlySet<string> = new Set([
-  ...["", "nan", "NaN", "-nan", "-NaN", "NA", "N/A", "n/a", "#N/A", "#NA", "<NA>"],
-  ...["null", "NULL", "None", "#N/A N/A", "1.#IND", "1.#QNAN", "-1.#IND", "-1.#QNAN"],
-]);
 
 /** A row of a table: one value for each column. */
 type Row = readonly (null | boolean | string | JsonNumbers)[];
@@ -71,7 +63,7 @@ export function withoutMissingTexts(instances: JsonList): JsonList {
 }
 
 function orNull(value: JsonValue): JsonValue {
-  return typeof value === "string" && MISSING_TEXTS.has(value) ? null : value;
+  return typeof value === "string" && isMissing(value) ? null : value;
 }
 
 /** Undefined if an instance is no row, or another has more values. A line of one column is no list. */

@@ -1,5 +1,19 @@
 import { invalidArgument } from "../../errors.ts";
 
+/** A text that is missing, among those of a table's column: a byte that is in no UTF-8. */
+export const MISSING_TEXT: Uint8Array = Uint8Array.of(0xff);
+
+/** Texts that pandas takes for missing values when it reads CSV. */
+const MISSING_TEXTS: ReadonlySet<string> = new Set([
+  ...["", "nan", "NaN", "-nan", "-NaN", "NA", "N/A", "n/a", "#N/A", "#NA", "<NA>"],
+  ...["null", "NULL", "None", "#N/A N/A", "1.#IND", "1.#QNAN", "-1.#IND", "-1.#QNAN"],
+]);
+
+/** Checks that a field of CSV means a missing value, as for pandas. */
+export function isMissing(field: string): boolean {
+  return MISSING_TEXTS.has(field);
+}
+
 /** A number as JSON has it, or one of the names that TensorFlow Serving's JSON takes in addition. */
 const NUMBER = /^[-+]?(?:\d+(?:\.\d*)?|\.\d+)(?:e[-+]?\d+)?$/i;
 const JSON_NUMBER = /^-?(?:0|[1-9]\d*)(?:\.\d+)?(?:e[-+]?\d+)?$/i;
@@ -65,6 +79,16 @@ function numericColumns(text: string, columns: number): (index: number) => boole
   return (index) => found[index] === HAS_NUMBER || (found[index] === 0 && !hasText);
 }
 
+/** The fields of each row as texts, without their quotes. Throws `invalid_argument` for a quote that is not closed. */
+export function* csvFields(text: string): Generator<readonly string[]> {
+  for (const { fields } of readRows(text))
+    yield fields.map((field) => (field.startsWith('"') ? unquoted(field) : field.trim()));
+}
+
+function unquoted(field: string): string {
+  return field.slice(1, -1).replaceAll('""', '"');
+}
+
 interface Row {
   /** As they are written. */
   readonly fields: readonly string[];
@@ -123,7 +147,7 @@ function lineBreaks(field: string): number {
 }
 
 function toJson(field: string, isNumeric: boolean, empty: string): string {
-  if (field.startsWith('"')) return JSON.stringify(field.slice(1, -1).replaceAll('""', '"'));
+  if (field.startsWith('"')) return JSON.stringify(unquoted(field));
   const text = field.trim();
   if (JSON_NUMBER.test(text)) return text;
   if (NUMBER.test(text)) return JSON.stringify(Number(text));

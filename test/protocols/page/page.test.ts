@@ -1,14 +1,16 @@
 import { readFileSync } from "node:fs";
+import { join } from "node:path";
 import { gunzipSync } from "node:zlib";
-import { expect, onTestFinished, test } from "vitest";
+import { describe, expect, onTestFinished, test } from "vitest";
 import type { Hooks } from "../../../src/hooks/hooks.ts";
 import type { RecentRequest } from "../../../src/observability/live/live-data.ts";
 import { createSilentLogger } from "../../../src/observability/logger.ts";
-import type { PageState, PageVersion } from "../../../src/protocols/page/page-data.ts";
+import type { PageExample, PageState, PageVersion } from "../../../src/protocols/page/page-data.ts";
 import { RepositorySource } from "../../../src/server/repository-source.ts";
 import { openServer } from "../../../src/server/server.ts";
 import { type ServerOptions, withDefaults } from "../../../src/server/server-options.ts";
 import { authFiles, basic } from "../../access/auth-fixture.ts";
+import { tellingDriver } from "../../helpers/echo-driver.ts";
 import { connectKserve } from "../../helpers/kserve-grpc.ts";
 import { startServer } from "../../helpers/start-server.ts";
 import { tempFolder } from "../../helpers/temp-folder.ts";
@@ -112,6 +114,57 @@ test("the page says of a model in how large batches its requests run, and that i
     ["batched", ["Waiting requests run in batches of up to 8 rows."], false],
     ["parted", ["An answer comes in parts, as they are ready."], true],
   ]);
+});
+
+describe("the columns of a table", () => {
+  const suggest = (...suggestedInputs: readonly object[]) => ({ isTabular: true, suggestedInputs });
+  const column = (name: string, dtype: string, shape = [-1]) => ({ name, dtype, shape });
+  const categories = ["Paris", "Rome"];
+
+  /** Those that the page hears of for a model with this signature. */
+  async function tableOf(signature: object): Promise<unknown> {
+    const driver = join(tempFolder({ "telling.ts": tellingDriver(signature) }), "telling.ts");
+    const { httpUrl } = await startServer({ models: { m: { driver } } });
+    const [version] = ((await (await fetch(`${httpUrl}/ui/models`)).json()) as PageState).models;
+    const { table } = (await (await fetch(`${httpUrl}/ui/models/m/versions/1/example`)).json()) as PageExample;
+    expect(version?.signatures[0]?.isTable === true).toBe(table !== undefined);
+    return table && [table.knowsMissingTexts, ...table.columns];
+  }
+
+  test("are the inputs that a model of tables suggests, with what it knows of them", async () => {
+    const city = { ...column("city", "bytes"), categories };
+    expect(await tableOf(suggest(column("age", "float64"), city))).toEqual([
+      true,
+      { name: "age", datatype: "FP64" },
+      { name: "city", datatype: "BYTES", categories },
+    ]);
+  });
+
+  test("are the features of rows", async () => {
+    const features = ["width", "height"];
+    expect(await tableOf(suggest({ ...column("input", "float32", [-1, 2]), features }))).toEqual([
+      true,
+      ...features.map((name) => ({ name, datatype: "FP32" })),
+    ]);
+  });
+
+  test("are declared inputs of one value for each row, where not all are texts", async () => {
+    expect(await tableOf({ inputs: [column("a", "float32", [-1, 1]), column("b", "bytes", [-1, 1])] })).toEqual([
+      false,
+      { name: "a", datatype: "FP32" },
+      { name: "b", datatype: "BYTES" },
+    ]);
+  });
+
+  test.each([
+    ["one declared input", { inputs: [column("a", "float32")] }],
+    ["declared texts", { inputs: [column("a", "bytes"), column("b", "bytes")] }],
+    ["an input of several values a row", { inputs: [column("a", "float32"), column("b", "float32", [-1, 2])] }],
+    ["rows whose features have no names", suggest(column("input", "float32", [-1, 2]))],
+    ["more columns than a form has", suggest(...Array.from({ length: 201 }, (_, at) => column(`c${at}`, "float64")))],
+  ])("are none for %s", async (_, signature) => {
+    expect(await tableOf(signature)).toBeUndefined();
+  });
 });
 
 test("a limit of rows in a model's configuration is not shown as batches", async () => {

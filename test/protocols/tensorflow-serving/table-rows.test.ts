@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { DecodeBudget } from "../../../src/platform/limits/memory/decode-budget.ts";
 import { parsePredictBody, readInputs } from "../../../src/protocols/tensorflow-serving/http-request.ts";
-import { MISSING_TEXT } from "../../../src/protocols/tensorflow-serving/table-rows.ts";
+import { MISSING_TEXT } from "../../../src/tensor/codecs/csv-to-json-rows.ts";
 import type { Signature } from "../../../src/tensor/signature/signature.ts";
 import { ampleBudget } from "../../proxy/ample-budget.ts";
 
