@@ -14,8 +14,8 @@ export interface WrittenInput {
   readonly values: string;
 }
 
-/** Largest tensor that a form makes of a few words. */
-const MAX_ELEMENTS = 1 << 24;
+/** Largest tensor that a form makes of a few words, and the longest shape that it reads. */
+const [MAX_ELEMENTS, MAX_SHAPE_CHARACTERS] = [1 << 24, 1000];
 
 /** Reads an input; throws an Error that names the expected form. */
 export function parseInput({ name, datatype, shape, values }: WrittenInput): FormTensor {
@@ -42,18 +42,58 @@ function toTensor(
   throw new Error(`There are ${values.length} values; the shape [${shape.join(", ")}] has ${countOf(shape)}.`);
 }
 
+/** Brackets around a shape, of JSON or of Python, and the comma that Python has behind a single size. */
+const AROUND_SHAPE = /^\s*[[(]?\s*|\s*,?\s*[\])]?\s*$/g;
+
 /** `1, 224, 224, 3`; an empty text is a shape without dimensions. */
 function parseShape(text: string): readonly number[] {
-  const words = text
-    .replace(/[[\]]/g, "")
-    .split(/[\s,×x]+/)
-    .filter((word) => word !== "");
-  const wrong = words.find((word) => !/^\d{1,9}$/.test(word));
-  if (wrong !== undefined) throw new Error(`The shape has "${wrong}"; expected whole numbers such as 1, 3.`);
+  const sizes = text.length <= MAX_SHAPE_CHARACTERS ? text.replace(AROUND_SHAPE, "") : "…";
+  const words = sizes === "" ? [] : sizes.split(/\s*[,×x]\s*|\s+/);
+  if (!words.every((word) => /^\d{1,9}$/.test(word)))
+    throw new Error(`"${text}" is no shape; expected whole numbers with commas between them, such as 1, 3.`);
   const shape = words.map(Number);
   if (countOf(shape) > MAX_ELEMENTS)
     throw new Error(`The shape has ${countOf(shape)} elements; the form makes up to ${MAX_ELEMENTS}.`);
   return shape;
+}
+
+/**
+ * The shape that written values have for a model which takes such a shape: that of their rows; of a flat list the one
+ * that fills the open size of `declared`, the last of several. Undefined if they are no list.
+ */
+export function shapeOfValues(
+  { values, datatype }: Pick<WrittenInput, "values" | "datatype">,
+  declared: readonly number[] = [-1],
+): readonly number[] | undefined {
+  try {
+    const written = readValues(values, datatype);
+    if (!Array.isArray(written)) return undefined;
+    const own = shapeOf(written);
+    return own.length > 1 ? own : spread(written.length, declared);
+  } catch {
+    return undefined;
+  }
+}
+
+function spread(count: number, declared: readonly number[]): readonly number[] {
+  const open = declared.lastIndexOf(-1);
+  const rest = count / countOf(declared.filter((size) => size >= 0));
+  if (!Number.isInteger(rest) || (open < 0 && rest !== 1)) return [count];
+  return declared.map((size, axis) => (axis === open ? rest : Math.abs(size)));
+}
+
+/** One value as a person has written it: a number, true or false, or any text. Throws as {@link parseInput} does. */
+export function parseElement(text: string, datatype: string): Element {
+  return toElement(datatype === "BYTES" ? text : readScalar(text.trim()), datatype);
+}
+
+/** Tables have numbers that JSON has not, such as `.5` and `+1`, and Python's `True`. */
+function readScalar(text: string): unknown {
+  try {
+    return readExactJson(/^(?:true|false)$/i.test(text) ? text.toLowerCase() : text);
+  } catch {
+    return /^[-+]?(?:\d+\.?\d*|\.\d+)(?:e[-+]?\d+)?$/i.test(text) ? Number(text) : text;
+  }
 }
 
 function readValues(text: string, datatype: string): unknown {

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { parseFreeInputs, parseInput } from "../../src/page/parse-values.ts";
+import { parseElement, parseFreeInputs, parseInput, shapeOfValues } from "../../src/page/parse-values.ts";
 
 const read = (datatype: string, shape: string, values: string) => {
   const { shape: sizes, values: elements } = parseInput({ name: "x", datatype, shape, values });
@@ -41,6 +41,10 @@ describe("a written input", () => {
     expect(read("UINT64", "2", "[18446744073709551615, 1e3]")).toEqual([[2], [18446744073709551615n, 1000n]]);
   });
 
+  test.each(["2, 3", "2 3", "2x3", "2×3", "[2, 3]", "(2, 3)", "2,3,"])("takes the shape %s", (shape) => {
+    expect(read("FP32", shape, "0")[0]).toEqual([2, 3]);
+  });
+
   test("may have no elements, in the shape of the field", () => {
     expect(read("FP32", "0, 3", "[]")).toEqual([[0, 3], []]);
   });
@@ -60,10 +64,60 @@ describe("a written input", () => {
     ["FP16", "300", "65520", "65520 is beyond the numbers of FP16."],
     ["FP32", "1", "[1e39]", "1e+39 is beyond the numbers of FP32."],
     ["FP64", "1", "[1e400]", "beyond the numbers of FP64."],
-    ["FP32", "1, -1", "0", 'The shape has "-1"; expected whole numbers'],
+    ["FP32", "1, -1", "0", '"1, -1" is no shape; expected whole numbers with commas between them, such as 1, 3.'],
+    ["FP32", "2,x", "0", '"2,x" is no shape'],
+    ["FP32", "2,,3", "0", '"2,,3" is no shape'],
+    ["FP32", "two", "0", '"two" is no shape'],
+    ["FP32", "1 ".repeat(600), "0", "is no shape"],
     ["FP32", "99999, 99999", "0", "elements; the form makes up to"],
   ])("of %s [%s] %s is refused with what is expected", (datatype, shape, values, message) => {
     expect(() => read(datatype, shape, values)).toThrow(message);
+  });
+});
+
+describe("the shape of written values", () => {
+  test.each([
+    ["[1, 2, 3]", [1], [3]],
+    ["[1, 2, 3]", [-1], [3]],
+    ["[1, 2, 3]", undefined, [3]],
+    ["[1, 2, 3]", [1, -1], [1, 3]],
+    ["[1, 2, 3]", [-1, 3], [1, 3]],
+    ["[1, 2, 3, 4]", [-1, 2], [2, 2]],
+    ["[1, 2, 3, 4]", [-1, 2, -1], [1, 2, 2]],
+    ["[1, 2, 3, 4]", [2, 2], [2, 2]],
+    ["[1, 2, 3]", [-1, 2], [3]],
+    ["[1, 2, 3]", [-1, 0], [3]],
+    ["[7]", [], []],
+    ["[]", [-1, 3], [0, 3]],
+    ["[[1, 2], [3, 4]]", [1], [2, 2]],
+    ["0.5", [-1, 3], undefined],
+    ["[1, 2", [-1], undefined],
+    ["[[1, 2], [3]]", [-1], undefined],
+  ])("%s for a model of %j is %j", (values, declared, shape) => {
+    expect(shapeOfValues({ values, datatype: "FP32" }, declared)).toEqual(shape);
+  });
+});
+
+describe("one written value", () => {
+  test.each([
+    ["FP64", "0.5", 0.5],
+    ["FP64", " .5 ", 0.5],
+    ["FP64", "+1.", 1],
+    ["INT64", "9007199254740993", 9007199254740993n],
+    ["BOOL", "True", true],
+    ["BYTES", " a text ", " a text "],
+  ])("of %s is read from %j", (datatype, text, value) => {
+    expect(parseElement(text, datatype)).toBe(value);
+  });
+
+  test.each([
+    ["FP64", "Rome", '"Rome" is not FP64; expected a number.'],
+    ["FP64", "[1]", "[1] is not FP64; expected a number."],
+    ["FP64", "0x10", '"0x10" is not FP64; expected a number.'],
+    ["INT8", "300", "beyond the numbers of INT8"],
+    ["BOOL", "2", "expected true or false"],
+  ])("of %s is not read from %j", (datatype, text, message) => {
+    expect(() => parseElement(text, datatype)).toThrow(message);
   });
 });
 
