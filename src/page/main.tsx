@@ -1,5 +1,5 @@
 import { render } from "preact";
-import { useRef, useState } from "preact/hooks";
+import { useEffect, useRef, useState } from "preact/hooks";
 import type { PageState } from "../protocols/page/page-data.ts";
 import { ActivityPart, LogPart } from "./activity-part.tsx";
 import { ApiPart } from "./api-part.tsx";
@@ -120,6 +120,8 @@ function SignIn({ error, onDone }: { readonly error: CallError; readonly onDone:
   const [user, setUser] = useState("");
   const [secret, setSecret] = useState("");
   const [problem, setProblem] = useState("");
+  const form = useRef<HTMLFormElement>(null);
+  useEffect(() => form.current?.querySelector("input")?.focus(), []);
   const takesUsers = error.challenges.includes("Basic");
   const takesTokens = error.challenges.includes("Bearer") || !takesUsers;
   const send = (event: Event) => {
@@ -136,7 +138,7 @@ function SignIn({ error, onDone }: { readonly error: CallError; readonly onDone:
     <main class="sign-in">
       <h1>kserving</h1>
       <p role="alert">{problem || error.message}</p>
-      <form onSubmit={send}>
+      <form ref={form} onSubmit={send}>
         {takesUsers && (
           <label>
             User{takesTokens && " (empty for a token)"}
