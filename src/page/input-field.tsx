@@ -2,16 +2,21 @@ import type { RefObject } from "preact";
 import { useEffect, useId, useRef, useState } from "preact/hooks";
 import { sizeText } from "../platform/text/size-text.ts";
 import type { PageTensor } from "../protocols/page/page-data.ts";
-import { chooseFile, type InputState } from "./input-state.ts";
+import { CameraField, type Live } from "./camera-field.tsx";
+import { toGreyFile } from "./grey-image.ts";
+import { type ChosenFile, chooseFile, type InputState, isForImages, withShape, withValues } from "./input-state.ts";
 
 interface InputFieldProps {
   readonly tensor: PageTensor;
   readonly value: InputState;
   readonly onChange: (value: InputState) => void;
+  /** Undefined for models whose answers come in parts. */
+  readonly live: Live | undefined;
 }
 
 /** The fields of one input: its values and its shape, or a file. */
-export function InputField({ tensor, value, onChange }: InputFieldProps) {
+export function InputField(props: InputFieldProps) {
+  const { tensor, value, onChange } = props;
   const { name, datatype, takesImages, isOptional } = tensor;
   const isText = datatype === "BYTES";
   return (
@@ -29,7 +34,7 @@ export function InputField({ tensor, value, onChange }: InputFieldProps) {
           leave it out: the model has a value of its own
         </label>
       )}
-      {(takesImages || isText) && <FileField tensor={tensor} value={value} onChange={onChange} />}
+      {(takesImages || isText) && <FileField {...props} />}
       {value.file === undefined && value.isOmitted !== true && (
         <div class="values">
           <label>
@@ -38,12 +43,12 @@ export function InputField({ tensor, value, onChange }: InputFieldProps) {
               rows={isText ? 2 : 3}
               spellcheck={false}
               value={value.values}
-              onInput={(event) => onChange({ ...value, values: event.currentTarget.value })}
+              onInput={(event) => onChange(withValues(tensor, value, event.currentTarget.value))}
             />
           </label>
           <label class="shape">
             Shape
-            <input value={value.shape} onInput={(event) => onChange({ ...value, shape: event.currentTarget.value })} />
+            <input value={value.shape} onInput={(event) => onChange(withShape(value, event.currentTarget.value))} />
           </label>
         </div>
       )}
@@ -51,31 +56,32 @@ export function InputField({ tensor, value, onChange }: InputFieldProps) {
   );
 }
 
-interface FileFieldProps {
-  readonly tensor: PageTensor;
-  readonly value: InputState;
-  readonly onChange: (value: InputState) => void;
-}
-
 /** A place for a file: dropped, pasted, or chosen. */
-function FileField({ tensor, value, onChange }: FileFieldProps) {
+function FileField({ tensor, value, onChange, live }: InputFieldProps) {
   const { name, takesImages, datatype } = tensor;
   const [isOver, setOver] = useState(false);
   const [problem, setProblem] = useState("");
   const id = useId();
+  const chooser = useRef<HTMLInputElement>(null);
   const take = async (list: ArrayLike<File> | null | undefined) => {
     const file = list?.[0];
-    if (file === undefined) return;
+    // A browser forgets the file as a person leaves its window without choosing another.
+    if (file === undefined) return showChosen(chooser.current, value.file?.source);
     try {
-      onChange({ ...value, file: await chooseFile(file), isOmitted: false });
+      const chosen = await chooseFile(file);
+      const grey = value.isGrey === true && chosen.imageUrl !== undefined ? toGreyFile(chosen) : undefined;
+      // A browser decodes fewer kinds of images than the server.
+      onChange({ ...value, file: (await grey?.catch(() => undefined)) ?? chosen, isOmitted: false });
       setProblem("");
     } catch {
+      showChosen(chooser.current, value.file?.source);
       setProblem(`The browser cannot read ${file.name}: it is a folder, or not there any more.`);
     }
   };
   const place = useRef<HTMLDivElement>(null);
   usePaste(place, (files) => void take(files));
   const { file } = value;
+  useEffect(() => showChosen(chooser.current, file?.source), [file]);
   const forImages = isForImages(tensor);
   return (
     // biome-ignore lint/a11y/noStaticElementInteractions: what can be dropped here can also be chosen with the field in it
@@ -97,22 +103,19 @@ function FileField({ tensor, value, onChange }: FileFieldProps) {
       <div>
         <label for={id}>{`${takesImages ? "Image" : "File"} for ${name}`}</label>
         <input
+          ref={chooser}
           id={id}
           type="file"
           accept={takesImages ? "image/*" : undefined}
           onChange={(event) => void take(event.currentTarget.files)}
         />
-        <p class="facts" role="status">
-          {file === undefined
-            ? "Drop a file here, paste one, or choose one."
-            : `${file.name}, ${sizeText(file.bytes.length)}`}
-        </p>
+        <FileFacts file={file} />
         {problem !== "" && (
           <p class="notice bad" role="alert">
             {problem}
           </p>
         )}
-        {forImages && <CameraField name={name} onTake={(photo) => void take([photo])} />}
+        {forImages && <CameraField name={name} live={live} onTake={(photo) => void take([photo])} />}
         {file !== undefined && datatype === "BYTES" && (
           <label class="check">
             <input
@@ -133,9 +136,30 @@ function FileField({ tensor, value, onChange }: FileFieldProps) {
   );
 }
 
-/** Hooks that take images as bytes say so by the name alone. */
-function isForImages({ name, takesImages }: PageTensor): boolean {
-  return takesImages || /image|photo|picture|frame/i.test(name);
+/** The name and size of a file; one that the page has made can be saved, for programs that send the same. */
+function FileFacts({ file }: { readonly file: ChosenFile | undefined }) {
+  const facts = file && `${file.name}, ${sizeText(file.bytes.length)}`;
+  return (
+    <>
+      <p class="facts" role="status">
+        {facts ?? "Drop a file here, paste one, or choose one."}
+        {file?.isGrey === true && ", made grey for a model of one channel"}
+      </p>
+      {file?.isGrey === true && file.imageUrl !== undefined && (
+        <a href={file.imageUrl} download={file.name}>
+          Save the grey image
+        </a>
+      )}
+    </>
+  );
+}
+
+/** Lets the field name the file that is sent, wherever it came from: a camera, the clipboard, or an earlier visit. */
+function showChosen(field: HTMLInputElement | null, file: File | undefined): void {
+  if (field === null || field.files?.[0] === file) return;
+  const list = new DataTransfer();
+  if (file !== undefined) list.items.add(file);
+  field.files = list.files;
 }
 
 /**
@@ -158,65 +182,4 @@ function usePaste(place: RefObject<HTMLElement | null>, take: (files: FileList) 
 function placeFor(target: EventTarget | null): Element | null {
   const around = target instanceof Element ? target.closest(".drop") : null;
   return around ?? document.querySelector(".drop.images") ?? document.querySelector(".drop");
-}
-
-/**
- * A button that takes a photo by a camera of the browser's machine. Browsers have
- * cameras for pages over TLS or of this machine alone.
- */
-function CameraField({ name, onTake }: { readonly name: string; readonly onTake: (photo: File) => void }) {
-  const video = useRef<HTMLVideoElement>(null);
-  const [stream, setStream] = useState<MediaStream>();
-  const [problem, setProblem] = useState("");
-  useEffect(() => {
-    if (video.current !== null && stream !== undefined) video.current.srcObject = stream;
-    return () => {
-      for (const track of stream?.getTracks() ?? []) track.stop();
-    };
-  }, [stream]);
-  if (navigator.mediaDevices === undefined) return null;
-  const open = () =>
-    navigator.mediaDevices.getUserMedia({ video: true }).then(
-      (opened) => {
-        setProblem("");
-        setStream(opened);
-      },
-      (reason) =>
-        setProblem(`The camera cannot be used: ${reason.message}. Allow it in the browser, or choose a file.`),
-    );
-  const take = async () => {
-    if (video.current !== null) onTake(await photoOf(video.current));
-    setStream(undefined);
-  };
-  return (
-    <div>
-      {stream === undefined && (
-        <button type="button" onClick={() => void open()}>
-          Use the camera
-        </button>
-      )}
-      {stream !== undefined && (
-        <>
-          <video ref={video} autoplay muted playsInline aria-label={`Camera for ${name}`} />
-          <button type="button" onClick={() => void take()}>
-            Take the photo
-          </button>
-        </>
-      )}
-      {problem !== "" && (
-        <p class="notice bad" role="alert">
-          {problem}
-        </p>
-      )}
-    </div>
-  );
-}
-
-async function photoOf(video: HTMLVideoElement): Promise<File> {
-  const canvas = document.createElement("canvas");
-  canvas.width = video.videoWidth;
-  canvas.height = video.videoHeight;
-  canvas.getContext("2d")?.drawImage(video, 0, 0);
-  const blob = await new Promise<Blob | null>((done) => canvas.toBlob(done, "image/jpeg", 0.95));
-  return new File(blob === null ? [] : [blob], "camera.jpg", { type: "image/jpeg" });
 }

@@ -1,24 +1,47 @@
 import type { PageTensor } from "../protocols/page/page-data.ts";
+import { isObject } from "../tensor/record.ts";
 import { countOf, type FormTensor } from "./form-tensor.ts";
-import { parseInput } from "./parse-values.ts";
+import { parseInput, shapeOfValues } from "./parse-values.ts";
+import { isWrittenTable, type WrittenTable } from "./table-values.ts";
 
 /** A file that a person has chosen. */
 export interface ChosenFile {
   readonly name: string;
   readonly bytes: Uint8Array;
+  /** The browser's own. */
+  readonly source: File;
   /** For the page's own image of it; absent = it is not an image. */
   readonly imageUrl?: string | undefined;
+  /** True if it is a photo that the page has made grey. */
+  readonly isGrey?: true;
 }
 
 /** The state of the fields of an input. */
 export interface InputState {
   readonly shape: string;
   readonly values: string;
+  /** True if a person has written the shape, which follows the values otherwise. */
+  readonly isShapeOwn?: boolean;
   readonly file?: ChosenFile | undefined;
   /** True if the file goes as a text: base64 in the alphabet for URLs, for models that decode it themselves. */
   readonly isEncoded?: boolean;
+  /** True if photos are made grey, for a model of one channel. */
+  readonly isGrey?: boolean;
   /** True if the input is left out. */
   readonly isOmitted?: boolean;
+}
+
+/** The state with other values. */
+export function withValues({ datatype, shape: declared }: PageTensor, state: InputState, values: string): InputState {
+  // Rows have their own shape, whatever was written next to them.
+  if (state.isShapeOwn === true && !/^\s*\[\s*\[/.test(values)) return { ...state, values };
+  const found = shapeOfValues({ values, datatype: datatype || "FP32" }, declared);
+  return { ...state, values, isShapeOwn: false, shape: found?.join(", ") ?? state.shape };
+}
+
+/** The state with a shape that a person has written; an empty one follows the values again. */
+export function withShape(state: InputState, shape: string): InputState {
+  return { ...state, shape, isShapeOwn: shape.trim() !== "" };
 }
 
 /** The input as it is sent; undefined if it is left out. Throws an Error that names the input. */
@@ -32,17 +55,25 @@ export function toFormTensor(
     const value = isEncoded === true ? toUrlSafe(file.bytes) : file.bytes;
     return { name, datatype: "BYTES", shape: fileShape(tensor), values: [value], file: file.name };
   }
+  const written = { name, datatype: datatype || "FP32", shape, values };
+  const followed = shape.trim() === "" ? shapeOfValues(written, tensor.shape)?.join(", ") : undefined;
   try {
-    return parseInput({ name, datatype: datatype || "FP32", shape, values });
+    return parseInput({ ...written, shape: followed ?? shape });
   } catch (reason) {
     throw new Error(`${name}: ${reason instanceof Error ? reason.message : reason}`);
   }
 }
 
+/** Checks if an input is for images: hooks that take them as bytes say so by its name alone. */
+export function isForImages({ name, takesImages }: PageTensor): boolean {
+  return takesImages || /image|photo|picture|frame/i.test(name);
+}
+
 /** Bytes that become characters at a time, as a call has only so many arguments. */
 const CHUNK_BYTES = 0x8000;
 
-function toUrlSafe(bytes: Uint8Array): string {
+/** Base64 in the alphabet for URLs. */
+export function toUrlSafe(bytes: Uint8Array): string {
   let binary = "";
   for (let at = 0; at < bytes.length; at += CHUNK_BYTES)
     binary += String.fromCharCode(...bytes.subarray(at, at + CHUNK_BYTES));
@@ -59,5 +90,52 @@ function fileShape({ datatype, shape = [1] }: PageTensor): readonly number[] {
 export async function chooseFile(file: File): Promise<ChosenFile> {
   const bytes = new Uint8Array(await file.arrayBuffer());
   const isImage = file.type.startsWith("image/");
-  return { name: file.name, bytes, ...(isImage && { imageUrl: URL.createObjectURL(file) }) };
+  return { name: file.name, bytes, source: file, ...(isImage && { imageUrl: URL.createObjectURL(file) }) };
+}
+
+/** Texts of a form, which are kept and put into links. */
+export interface WrittenForm {
+  readonly inputs: readonly WrittenField[];
+  /** Inputs of any names, as JSON. */
+  readonly free?: string | undefined;
+  readonly table?: WrittenTable | undefined;
+}
+
+/** Texts of the fields of an input. */
+export type WrittenField = { readonly name: string } & Pick<
+  InputState,
+  "shape" | "values" | "isShapeOwn" | "isOmitted"
+>;
+
+/** The texts of an input's fields, without its file. */
+export function toWrittenField(name: string, { shape, values, isShapeOwn, isOmitted }: InputState): WrittenField {
+  return { name, shape, values, ...(isShapeOwn && { isShapeOwn }), ...(isOmitted && { isOmitted }) };
+}
+
+/** A form of a browser's storage, or of a link that anyone may have written; undefined for anything else. */
+export function readWrittenForm(value: unknown): WrittenForm | undefined {
+  if (!isObject(value)) return undefined;
+  const { inputs, free, table } = value;
+  if (!Array.isArray(inputs) || !inputs.every(isWrittenField)) return undefined;
+  if (!(free === undefined || typeof free === "string") || !(table === undefined || isWrittenTable(table)))
+    return undefined;
+  return { inputs, free, table };
+}
+
+function isWrittenField(value: unknown): value is WrittenField {
+  if (!isObject(value)) return false;
+  const { name, shape, values, isShapeOwn = false, isOmitted = false } = value;
+  const hasTexts = [name, shape, values].every((text) => typeof text === "string");
+  return hasTexts && [isShapeOwn, isOmitted].every((flag) => typeof flag === "boolean");
+}
+
+/** Names of inputs that may hold secrets. */
+const SECRET = /passw|secret|api[-_ ]?key|credential|authorization|(?:access|auth|bearer|^)[-_ ]?token$/i;
+const NAMES_IN_JSON = /"([^"\\]{1,200})"\s*:/g;
+
+/** The form without inputs whose names say that they are secrets; undefined if nothing is left. */
+export function withoutSecrets({ inputs, free, table }: WrittenForm): WrittenForm | undefined {
+  const names = [...(free ?? "").matchAll(NAMES_IN_JSON)].map(([, name = ""]) => name);
+  if ([...names, ...(table?.names ?? [])].some((name) => SECRET.test(name))) return undefined;
+  return { inputs: inputs.filter(({ name }) => !SECRET.test(name)), free, table };
 }

@@ -1,4 +1,5 @@
 import { shellQuoted, shellWord } from "../platform/text/terminal.ts";
+import { MISSING_TEXT } from "../tensor/codecs/csv-to-json-rows.ts";
 import { countOf, type Element, type FormTensor } from "./form-tensor.ts";
 
 /** A program's language. */
@@ -84,8 +85,10 @@ function nested(shape: readonly number[], values: readonly Element[]): readonly 
   ];
 }
 
+/** JSON has no NaN either: both are null. */
 function literal(value: Element): string {
   if (typeof value === "bigint") return String(value);
+  if (value === MISSING_TEXT) return "null";
   return JSON.stringify(value instanceof Uint8Array ? new TextDecoder().decode(value) : value);
 }
 

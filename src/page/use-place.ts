@@ -1,6 +1,6 @@
 import { useEffect, useState } from "preact/hooks";
 
-/** The part of the page that is shown, as the URL's fragment has it: `#/models/NAME/VERSION`. */
+/** The part of the page that is shown, as the URL's fragment has it: `#/models/NAME/VERSION?inputs=INPUTS`. */
 export function usePlace(): readonly string[] {
   const [place, setPlace] = useState(readPlace);
   useEffect(() => {
@@ -17,10 +17,11 @@ export function linkTo(...parts: readonly string[]): string {
   return `#/${parts.map(encodeURIComponent).join("/")}`;
 }
 
-function readPlace(): readonly string[] {
+/** {@link usePlace}, as of now, without inputs. */
+export function readPlace(): readonly string[] {
   if (!location.hash.startsWith("#/")) return [];
   try {
-    return location.hash.slice(2).split("/").map(decodeURIComponent);
+    return location.hash.slice(2).replace(/\?.*$/, "").split("/").map(decodeURIComponent);
   } catch {
     return [];
   }

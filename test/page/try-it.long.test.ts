@@ -56,6 +56,11 @@ describe.skipIf(lacksChromium())("the form of a model", () => {
     await page.getByLabel("Values").fill("[[1, 2], [3]]");
     await page.getByRole("button", { name: "Run" }).click();
     await page.getByText("The rows differ: [1] is [1], [0] is [2].").waitFor();
+    await page.getByLabel("Values").fill("[1, 2, 3, 4, 5, 6]");
+    expect(await page.getByLabel("Shape").inputValue()).toBe("2, 3");
+    await page.getByLabel("Shape").fill("2,x");
+    await page.getByRole("button", { name: "Run" }).click();
+    await page.getByText('"2,x" is no shape; expected whole numbers with commas').waitFor();
   });
 
   test("takes a dropped image, and shows labels with bars, and an image", async () => {
