@@ -32,12 +32,14 @@ function counter(fails = (_: number) => false) {
 
 describe.skipIf(lacksChromium())("a photo", () => {
   test("of the camera, the clipboard or another file is named by the field for files, and none once it is gone", async () => {
-    const page = await openPage((await startServer({ models: { m: counter().model } })).httpUrl, CAMERA);
+    const phone = { ...CAMERA, viewport: { width: 390, height: 800 } };
+    const page = await openPage((await startServer({ models: { m: counter().model } })).httpUrl, phone);
     const field = page.getByLabel("File for photo");
     await field.setInputFiles("examples/photos/page.png");
     await page.getByText(/^page\.png, /).waitFor();
     await page.getByRole("button", { name: "Use the camera" }).click();
     await expect.poll(() => page.evaluate(HAS_PICTURE)).toBe(true);
+    expect(await page.evaluate("document.documentElement.scrollWidth <= innerWidth")).toBe(true);
     await page.getByRole("button", { name: "Take the photo" }).click();
     await page.getByText(/^camera\.jpg, /).waitFor();
     expect(await page.evaluate(NAME_IN_FIELD)).toBe("camera.jpg");

@@ -1,7 +1,9 @@
+import { execFileSync } from "node:child_process";
 import { writeFileSync } from "node:fs";
 import type { Page } from "playwright-core";
 import { describe, expect, test } from "vitest";
 import { tellingDriver } from "../helpers/echo-driver.ts";
+import { findPython } from "../helpers/find-python.ts";
 import { startServer } from "../helpers/start-server.ts";
 import { tempFolder } from "../helpers/temp-folder.ts";
 import { lacksChromium, openPage, seriousFindings } from "./browser.ts";
@@ -13,6 +15,21 @@ const COLUMNS = [
   { name: "note", dtype: "bytes", shape: [-1] },
   { name: "new", dtype: "bool", shape: [-1] },
 ];
+
+const python = findPython("A table of scikit-learn in the page", ["sklearn", "pandas", "joblib"]);
+
+/** Writes a pipeline that fills in missing ages, and knows two cities. */
+const PIPELINE = `
+import sys, joblib, numpy as np, pandas as pd
+from sklearn.compose import make_column_transformer
+from sklearn.impute import SimpleImputer
+from sklearn.linear_model import LogisticRegression
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import OneHotEncoder
+frame = pd.DataFrame({"age": [20.0, np.nan, 40.0, 50.0], "city": ["Paris", "Rome", "Paris", "Rome"]})
+columns = make_column_transformer((SimpleImputer(), ["age"]), (OneHotEncoder(), ["city"]))
+joblib.dump(make_pipeline(columns, LogisticRegression()).fit(frame, ["no", "yes", "no", "yes"]), sys.argv[1])
+`;
 
 /** A model of a table, which tells as texts what it gets. */
 function table(signature: object = { isTabular: true, suggestedInputs: COLUMNS }) {
@@ -45,6 +62,18 @@ describe.skipIf(lacksChromium())("the form of a table", () => {
     await run(page);
     await waitForValues(page, "1: 30.5", "1: Rome", "1: 4", "1: with a view", "1: 1");
     expect(await seriousFindings(page)).toEqual([]);
+  });
+
+  test.skipIf(python === undefined)("is that of a pipeline of scikit-learn", async () => {
+    const path = `${tempFolder()}/homes.joblib`;
+    execFileSync(python ?? "", ["-c", PIPELINE, path], { stdio: ["ignore", "ignore", "inherit"] });
+    const options = { python: python ?? "", allow_pickle: "true" };
+    const models = { homes: { stages: [{ driver: "sklearn", path, options }] } };
+    const page = await openPage((await startServer({ models })).httpUrl);
+    await page.getByLabel(/^age/).fill("");
+    await page.getByRole("combobox", { name: /^city/ }).selectOption("Rome");
+    await run(page);
+    await waitForValues(page, "yes");
   });
 
   test("has rows, of which values may be missing", async () => {
