@@ -23,7 +23,7 @@ export async function sweep(
 ): Promise<void> {
   const iterator = subjects[Symbol.iterator]();
   const work = async () => {
-    const worker = new Worker();
+    const worker = new TryingProcess();
     for (let next = iterator.next(); !next.done; next = iterator.next())
       for (const finding of await worker.tryAll(next.value)) onFinding(finding);
     worker.end();
@@ -33,9 +33,11 @@ export async function sweep(
 
 type Message = TrialReport | { readonly done: true } | { readonly failed: string };
 
-class Worker {
+/** A process that tries models, one after another; it starts with the first one, and again after each death. */
+export class TryingProcess {
   #child: ChildProcess | undefined;
 
+  /** The outcomes of the trials of a subject, in their order, and of each death. */
   async tryAll(subject: Subject): Promise<Finding[]> {
     const findings: Finding[] = [];
     let deaths = 0;
@@ -54,6 +56,7 @@ class Worker {
     return findings;
   }
 
+  /** Ends it, whatever it does. */
   end(): void {
     this.#child?.kill("SIGKILL");
   }

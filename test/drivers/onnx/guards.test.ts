@@ -1,6 +1,6 @@
-import { describe, expect, it } from "vitest";
+import { afterAll, describe, expect, it } from "vitest";
 import type { Trial } from "../../../scripts/operators/subject.ts";
-import { sweep } from "../../../scripts/operators/sweep.ts";
+import { TryingProcess } from "../../../scripts/operators/sweep.ts";
 import { importOnnxRuntime } from "../../../src/drivers/onnx/onnx-runtime.ts";
 import type { DType, NumericDType } from "../../../src/tensor/dtype.ts";
 import { createTensors } from "../../../src/tensor/tensor.ts";
@@ -15,7 +15,11 @@ type Given = Readonly<
   Record<string, readonly [dtype: DType, shape: readonly number[], ...values: (number | string)[]]>
 >;
 
-/** A model's answers to some inputs, from a process of its own. */
+/** Where models answer: one that ended it would be told as such, and the next ones have another. */
+const trying = new TryingProcess();
+afterAll(() => trying.end());
+
+/** A model's answers to some inputs, from that process. */
 function outcomes(graph: Partial<OnnxGraph>, ...givens: Given[]): Promise<string[]> {
   return outcomesOf(18, graph, ...givens);
 }
@@ -30,10 +34,8 @@ async function outcomesOf(opset: number, graph: Partial<OnnxGraph>, ...givens: G
     );
     return { what: "", inputs: createTensors(tensors) };
   });
-  const found: string[] = [];
   const subject = { operator: "", driver: "onnx", options: { engine: "native" }, path, trials };
-  await sweep([subject], 1, ({ outcome }) => found.push(outcome));
-  return found;
+  return (await trying.tryAll(subject)).map(({ outcome }) => outcome);
 }
 
 const value = (name: string, elemType: NumericDType, ...shape: (number | string)[]): ValueInfo => ({

@@ -1,5 +1,5 @@
-import { describe, expect, it } from "vitest";
-import { sweep } from "../../../../scripts/operators/sweep.ts";
+import { afterAll, describe, expect, it } from "vitest";
+import { TryingProcess } from "../../../../scripts/operators/sweep.ts";
 import { createTensors, type Tensor } from "../../../../src/tensor/tensor.ts";
 import { tempFolder } from "../../../helpers/temp-folder.ts";
 import { missingRuntime } from "../../missing-runtime.ts";
@@ -9,15 +9,17 @@ import { tensorflowRuntime } from "./tensorflow-runtime.ts";
 
 const missing = await missingRuntime("Operations that end TensorFlow's process", tensorflowRuntime);
 
-/** Answers of a graph's operation `y` to some inputs, from a process of its own. */
+/** Where models answer: one that ended it would be told as such, and the next ones have another. */
+const trying = new TryingProcess();
+afterAll(() => trying.end());
+
+/** Answers of a graph's operation `y` to some inputs, from that process. */
 async function outcomes(nodes: readonly NodeJson[], ...givens: Readonly<Record<string, Tensor>>[]): Promise<string[]> {
   const path = `${tempFolder({ "frozen.pb": writeGraph(nodes) })}/frozen.pb`;
   const trials = givens.map((given) => ({ what: "", inputs: createTensors(Object.entries(given)) }));
-  const found: string[] = [];
   const options = { engine: "native", outputs: "y" };
   const subject = { operator: "", driver: "tensorflow", options, path, trials };
-  await sweep([subject], 1, ({ outcome }) => found.push(outcome));
-  return found;
+  return (await trying.tryAll(subject)).map(({ outcome }) => outcome);
 }
 
 const ints = (...values: number[]) => tensorOf("int32", [values.length], values);
