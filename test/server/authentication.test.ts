@@ -397,11 +397,15 @@ interface Asked {
 
 function openStream(address: string, path: string, authorization: string): Asked {
   const client = new Client(address, credentials.createInsecure());
-  onTestFinished(() => client.close());
   const metadata = new Metadata();
   metadata.set("authorization", authorization);
   const asIs = (bytes: Buffer) => bytes;
   const call = client.makeBidiStreamRequest(path, asIs, asIs, metadata);
+  onTestFinished(() => {
+    // Else the server waits for it as long as it drains.
+    call.cancel();
+    client.close();
+  });
   const ended = new Promise<number>((resolve) => call.on("status", ({ code }) => resolve(code)));
   call.on("error", () => {});
   const ask = async (message = Buffer.alloc(0)) => {
