@@ -193,7 +193,8 @@ it.each([
 });
 
 it("ends a connection whose only call was ended as soon as it began, once it is idle for too long", async () => {
-  const rules = { maxIdleMs: 100 };
+  // The client answers no ping.
+  const rules = { maxIdleMs: 100, pingTimeoutMs: 100 };
   const connections = new Http2Connections(new ConnectionWatch(60_000), rules, (stream) => stream.reset(ERROR.cancel));
   const server = createServer((socket) => connections.accept(socket));
   onTestFinished(() => {
