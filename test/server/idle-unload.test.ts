@@ -70,11 +70,23 @@ describe("a model without requests", () => {
   });
 
   it("has its statistics while it is not freed yet, and delays those of no other model", async () => {
-    const stuck = createDeferred<void>();
-    const { options } = watchedModel(undefined, { close_hook: () => stuck.promise });
-    const { get, ask, unloaded } = await serve({ m: options, other: { driver: "null" } });
+    const [closing, stuck] = [createDeferred<void>(), createDeferred<void>()];
+    let isUsed = false;
+    const { options } = watchedModel(undefined, {
+      process: (inputs) => {
+        isUsed = true;
+        return inputs;
+      },
+      // A slow start may be followed by an unloading before the request, which would wait for that.
+      close_hook: () => {
+        if (!isUsed) return;
+        closing.resolve();
+        return stuck.promise;
+      },
+    });
+    const { get, ask } = await serve({ m: options, other: { driver: "null" } });
     await ask();
-    await unloaded();
+    await closing.promise;
     const { model_stats: stats } = (await (await get("/v2/models/stats")).json()) as { model_stats: object[] };
     expect(stats).toMatchObject([{ name: "m", inference_stats: { success: { count: 1 } } }, { name: "other" }]);
     stuck.resolve();
