@@ -45,23 +45,25 @@ describe("an answer in parts whose next part does not come", () => {
   it("fails in the form of each protocol where that is the first one", async () => {
     const { server, generate, predict } = await start({ firstPartTimeoutMs: 1000 });
     const error = "The first part of the answer did not come within 1000 ms (--first-part-timeout).";
-    const event = await generate(0);
-    expect([event.answer.statusCode, (await event.rest("}")).join("")]).toEqual([504, expect.stringContaining(error)]);
-    const line = await predict(0);
-    expect([line.answer.statusCode, (await line.rest("}")).join("")]).toEqual([504, expect.stringContaining(error)]);
-    const [message] = await streamKserve(server.grpcAddress, [request(0)], new Metadata());
-    expect(message).toMatchObject({ error_message: error });
+    const messages = streamKserve(server.grpcAddress, [request(0)], new Metadata());
+    for (const reader of await Promise.all([generate(0), predict(0)])) {
+      const text = (await reader.rest("}")).join("");
+      expect([reader.answer.statusCode, text]).toEqual([504, expect.stringContaining(error)]);
+    }
+    expect((await messages)[0]).toMatchObject({ error_message: error });
     await expect.poll(() => server.inFlight()).toEqual([]);
   });
 
   it("ends with an error after its parts in the form of each protocol", async () => {
     const { server, generate, predict } = await start({ partTimeoutMs: 1000 });
     const error = "Part 3 of the answer did not come within 1000 ms (--part-timeout).";
-    const events = await (await generate(2)).rest();
+    const [events, lines, messages] = await Promise.all([
+      generate(2).then((reader) => reader.rest()),
+      predict(2).then((reader) => reader.rest("\n")),
+      streamKserve(server.grpcAddress, [request(2)], new Metadata()),
+    ]);
     expect([events.length, events[2]]).toEqual([3, `data: {"error":"${error}"}`]);
-    const lines = await (await predict(2)).rest("\n");
     expect([lines.length, JSON.parse(lines[2] ?? "")]).toEqual([3, { error, code: "deadline_exceeded" }]);
-    const messages = await streamKserve(server.grpcAddress, [request(2)], new Metadata());
     expect(messages.map(({ error_message: text }) => text)).toEqual(["", "", error]);
     await expect.poll(() => server.inFlight()).toEqual([]);
   });
