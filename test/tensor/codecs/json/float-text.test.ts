@@ -85,7 +85,8 @@ describe("writeFloat32", () => {
       for (let step = -40; step <= 40; step++) {
         bits[0] = float32Bits(power) + step;
         const [value] = new Float32Array(bits.buffer) as unknown as [number];
-        expect(text(writeRounded, value)).toBe(slowFloatText(value, "float32"));
+        const [written, expected] = [text(writeRounded, value), slowFloatText(value, "float32")];
+        if (written !== expected) expect(written).toBe(expected);
       }
     }
   });
@@ -137,17 +138,19 @@ interface Expectation {
   readonly most: number;
 }
 
+/** Says nothing of what is right: thousands of texts take seconds in expect. */
 function expectDigits(written: string, value: number, { round, most }: Expectation): void {
   if (!Number.isFinite(value)) {
     expect(written).toBe(String(value));
     return;
   }
-  expect({ written, value: round(Number(written)) }).toEqual({ written, value });
-  expect(written).toMatch(/[.e]/);
+  const back = round(Number(written));
+  if (!Object.is(back, value)) expect({ written, value: back }).toEqual({ written, value });
+  if (!/[.e]/.test(written)) expect(written).toMatch(/[.e]/);
   const isShort = round(Number(value.toPrecision(6))) === value;
   const mantissa = written
     .replace(/^-|e.*$/g, "")
     .replace(".", "")
     .replace(/^0+|0+$/g, "");
-  expect({ written, digits: mantissa.length <= (isShort ? 6 : most) }).toEqual({ written, digits: true });
+  if (mantissa.length > (isShort ? 6 : most)) expect.fail(`${written} has more digits than bring ${value} back`);
 }
