@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { readExamplesJson } from "../../src/protocols/tensorflow-serving/examples/examples-json.ts";
-import { startServer } from "../helpers/start-server.ts";
+import { shareServer } from "../helpers/start-server.ts";
 
 const model = "test/fixtures/models/half-plus-two.onnx";
 const x = { name: "x", datatype: "FP32", shape: [1], data: [2] };
@@ -38,8 +38,10 @@ function withNulls(input: object): object {
 }
 
 describe("an optional member that is null", () => {
+  const serve = shareServer(() => ({ stages: [{ driver: "onnx", path: model }], allowControl: "local" }));
+
   it.each(REQUESTS)("is as absent in %s", async (_what, path, plain, nulls) => {
-    const { httpUrl } = await startServer({ stages: [{ driver: "onnx", path: model }], allowControl: "local" });
+    const { httpUrl } = await serve();
     const send = async (body: object) => {
       const headers = { "content-type": "application/json" };
       const answer = await fetch(httpUrl + path, { method: "POST", headers, body: JSON.stringify(body) });
@@ -57,7 +59,7 @@ describe("an optional member that is null", () => {
   });
 
   it("is as absent where the values of an input are bytes behind the JSON", async () => {
-    const { httpUrl } = await startServer({ stages: [{ driver: "onnx", path: model }] });
+    const { httpUrl } = await serve();
     const json = JSON.stringify({ inputs: [{ ...x, data: null, parameters: { binary_data_size: 4 } }] });
     const body = Buffer.concat([Buffer.from(json), Buffer.from(Float32Array.of(2).buffer)]);
     const headers = { "Inference-Header-Content-Length": String(json.length) };
@@ -74,7 +76,7 @@ describe("an optional member that is null", () => {
     [V1, { instances: null }, "Missing 'inputs' or 'instances' key"],
     [KIBERNETIKA, { inputs: null }, '\\"inputs\\" is missing'],
   ])("is refused at %s where it is required: %j", async (path, body, text) => {
-    const { httpUrl } = await startServer({ stages: [{ driver: "onnx", path: model }] });
+    const { httpUrl } = await serve();
     const answer = await fetch(httpUrl + path, { method: "POST", body: JSON.stringify(body) });
     expect([answer.status, await answer.text()]).toEqual([400, expect.stringContaining(text)]);
   });

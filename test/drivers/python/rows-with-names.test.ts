@@ -9,7 +9,7 @@ import { writePythonClient } from "../../../src/cli/client-types/write-python-cl
 import { clientFiles } from "../../../src/cli/scaffold/client-files.ts";
 import { exampleRequest } from "../../../src/cli/status-reporter/report-example.ts";
 import { findPython } from "../../helpers/find-python.ts";
-import { startServer } from "../../helpers/start-server.ts";
+import { shareServer, startServer } from "../../helpers/start-server.ts";
 
 const python = findPython("Rows with names", ["sklearn", "xgboost", "lightgbm", "catboost", "pandas", "joblib"]);
 
@@ -60,11 +60,14 @@ function make(command: string): { readonly folder: string; readonly answers: Rec
 
 const { folder, answers } = python === undefined ? { folder: "", answers: {} } : make(python);
 
-function serve(driver: string, file: string) {
+function toServed(driver: string, file: string) {
   const pickled: Record<string, string> = file.endsWith("joblib") ? { allow_pickle: "true" } : {};
   const options = { python: python ?? "", ...pickled };
-  return startServer({ stages: [{ driver, path: join(folder, file), options }] });
+  return { stages: [{ driver, path: join(folder, file), options }] };
 }
+
+/** Its process takes seconds to start. */
+const serveColumns = shareServer(() => toServed("sklearn", "columns.joblib"));
 
 async function post(url: string, body: string, type = "application/json") {
   const answer = await fetch(url, { method: "POST", body, headers: { "content-type": type } });
@@ -75,7 +78,7 @@ const closeTo = (values: readonly number[][] = []) => values.map((row) => row.ma
 
 describe.skipIf(python === undefined)("rows with names", { timeout: 60_000 }, () => {
   it("are lists of objects, tables of columns and CSV, in which values may be missing", async () => {
-    const { httpUrl } = await serve("sklearn", "columns.joblib");
+    const { httpUrl } = await serveColumns();
     const ask = async (body: string, type?: string) => {
       const { status, json } = await post(`${httpUrl}/predict`, body, type);
       return status === 200 ? json.predict_proba : json.error;
@@ -102,7 +105,7 @@ describe.skipIf(python === undefined)("rows with names", { timeout: 60_000 }, ()
   });
 
   it("are refused with the column that was meant", async () => {
-    const { httpUrl } = await serve("sklearn", "columns.joblib");
+    const { httpUrl } = await serveColumns();
     const meant = 'The model has no input "citty". Did you mean "city"? It has age, city, rooms.';
     for (const [body, type] of [
       ['[{"age": 30.5, "citty": "Rome", "rooms": 4}]', "application/json"],
@@ -135,7 +138,7 @@ describe.skipIf(python === undefined)("rows with names", { timeout: 60_000 }, ()
     ],
     ["catboost", "columns.cbm", [{ dtype: "float32" }, { dtype: "bytes" }, { dtype: "float32" }]],
   ] as const)("are shown for a model of %s, %s, with values on which it runs", async (driver, file, expected) => {
-    const server = await serve(driver, file);
+    const server = await (file === "columns.joblib" ? serveColumns() : startServer(toServed(driver, file)));
     const { grpcAddress, httpUrl } = server;
     const names = ["age", "city", "rooms"];
     const metadata = await (await fetch(`${httpUrl}/v2/models/default`)).json();
@@ -160,7 +163,7 @@ describe.skipIf(python === undefined)("rows with names", { timeout: 60_000 }, ()
   });
 
   it("have types and values in generated clients, which send texts", async () => {
-    const { httpUrl, grpcAddress } = await serve("sklearn", "columns.joblib");
+    const { httpUrl, grpcAddress } = await serveColumns();
     for (const address of [httpUrl, `grpc://${grpcAddress}`]) {
       const models = await describeServed({ address, authorization: undefined, names: [] });
       expect(models.get("default")?.inputs).toMatchObject([
@@ -184,7 +187,7 @@ print(Client(sys.argv[2]).default(age=[30.5], city=["Rome"], rooms=[4])["predict
   });
 
   it("have finite answers, and others where they are asked for", async () => {
-    const { httpUrl } = await serve("sklearn", "sure.joblib");
+    const { httpUrl } = await startServer(toServed("sklearn", "sure.joblib"));
     const rows = '[{"n": 0}]';
     const sent = await fetch(`${httpUrl}/predict`, { method: "POST", body: rows });
     expect(await sent.text()).toBe('{"predict":["a"],"predict_proba":[[1.0,0.0]]}');

@@ -1,5 +1,6 @@
 import { describe, expect, it } from "vitest";
-import { startServer } from "../../helpers/start-server.ts";
+import { missingListeners } from "../../helpers/missing-listeners.ts";
+import { shareServer } from "../../helpers/start-server.ts";
 import { tempFolder } from "../../helpers/temp-folder.ts";
 import { postForParts } from "../../proxy/read-parts.ts";
 
@@ -29,42 +30,42 @@ const OUTPUT_HANDLER = `
     return [(function* () { yield "["; yield response.content; yield "]"; })(), "text/x-own"];
   }`;
 
-async function serve(listeners: number) {
+function models() {
   const file = (name: string, text: string) => `${tempFolder({ [name]: text })}/${name}`;
-  const { httpUrl } = await startServer({
-    listeners,
-    models: {
-      each: { driver: "null", hooks: file("hooks.mjs", HOOKS) },
-      once: { driver: "null" },
-      words: { driver: "null", hooks: file("inference.mjs", HANDLERS) },
-      framed: { driver: "null", hooks: file("inference.mjs", OUTPUT_HANDLER) },
-    },
-  });
-  return (model: string, body: unknown, headers: Record<string, string> = {}) =>
-    postForParts(`${httpUrl}/invocations`, body, {
-      "content-type": "application/json",
-      "x-amzn-sagemaker-custom-attributes": `tfs-model-name=${model}`,
-      ...headers,
-    });
+  return {
+    each: { driver: "null", hooks: file("hooks.mjs", HOOKS) },
+    once: { driver: "null" },
+    words: { driver: "null", hooks: file("inference.mjs", HANDLERS) },
+    framed: { driver: "null", hooks: file("inference.mjs", OUTPUT_HANDLER) },
+  };
 }
 
 const TWO = { inputs: { x: [1, 2] } };
 
-describe.each([1, 2])("/invocations of a server with %i listening threads", (listeners) => {
+const LISTENERS = missingListeners() === undefined ? [1, 2] : [1];
+
+describe.each(LISTENERS)("/invocations of a server with %i listening threads", (listeners) => {
+  const serve = shareServer(() => ({ listeners, models: models() }));
+  const invoke = async (model: string, body: unknown, headers: Record<string, string> = {}) =>
+    postForParts(`${(await serve()).httpUrl}/invocations`, body, {
+      "content-type": "application/json",
+      "x-amzn-sagemaker-custom-attributes": `tfs-model-name=${model}`,
+      ...headers,
+    });
+
   it.each([
     ["nothing", {}, "application/jsonlines"],
     ["any type", { accept: "*/*" }, "application/jsonlines"],
     ["lines of JSON", { accept: "application/jsonlines" }, "application/jsonlines"],
     ["other lines", { accept: "application/x-ndjson" }, "application/x-ndjson"],
   ])("gives each part of an answer as a line to a client that accepts %s", async (_, headers, type) => {
-    const reader = await (await serve(listeners))("each", TWO, headers);
+    const reader = await invoke("each", TWO, headers);
     expect(reader.answer.headers).toMatchObject({ "content-type": type, "transfer-encoding": "chunked" });
     const lines = (await reader.rest("\n")).map((line) => JSON.parse(line));
     expect(lines).toEqual([{ outputs: [1] }, { outputs: [2] }]);
   });
 
   it("gives events to a client that asks for them, of any model", async () => {
-    const invoke = await serve(listeners);
     const events = await (await invoke("each", TWO, { accept: "text/event-stream" })).rest();
     expect(events.map((event) => JSON.parse(event.replace(/^data: /, "")))).toEqual([
       { outputs: [1] },
@@ -74,7 +75,6 @@ describe.each([1, 2])("/invocations of a server with %i listening threads", (lis
   });
 
   it("gives one answer to a client that names a type for one, if there is one", async () => {
-    const invoke = await serve(listeners);
     for (const accept of ["application/json", "text/csv", "application/x-npy"]) {
       expect((await invoke("each", TWO, { accept })).answer.statusCode).toBe(501);
       expect((await invoke("each", { inputs: { x: [1] } }, { accept })).answer.statusCode).toBe(200);
@@ -85,7 +85,6 @@ describe.each([1, 2])("/invocations of a server with %i listening threads", (lis
   });
 
   it("answers an error before the first part as any other, and a later one as a line", async () => {
-    const invoke = await serve(listeners);
     expect((await invoke("each", "{")).answer.statusCode).toBe(400);
     expect((await invoke("each", { inputs: { x: [13] } })).answer.statusCode).toBe(500);
     const lines = await (await invoke("each", { inputs: { x: [1, 13] } })).rest("\n");
@@ -96,7 +95,6 @@ describe.each([1, 2])("/invocations of a server with %i listening threads", (lis
   });
 
   it("sends what a handler yields as it comes, under the type that it chose or that of the first part", async () => {
-    const invoke = await serve(listeners);
     const chosen = await invoke("words", "one two", { accept: "text/x-own" });
     expect(chosen.answer.headers["content-type"]).toBe("text/x-own");
     expect(await chosen.rest("\n")).toEqual(["one", "two"]);
@@ -107,7 +105,7 @@ describe.each([1, 2])("/invocations of a server with %i listening threads", (lis
   });
 
   it("sends what an output_handler yields", async () => {
-    const reader = await (await serve(listeners))("framed", { instances: [1] });
+    const reader = await invoke("framed", { instances: [1] });
     expect(reader.answer.headers["content-type"]).toBe("text/x-own");
     expect((await reader.rest("]"))[0]).toContain('"predictions"');
   });

@@ -1,12 +1,15 @@
+import { isDeepStrictEqual } from "node:util";
 import { gzipSync } from "node:zlib";
 import { describe, expect, test } from "vitest";
 import { defineHooks } from "../../../src/hooks/hooks.ts";
 import { createTensor } from "../../../src/tensor/tensor.ts";
 import { ScriptedService } from "../../grpc/scripted-service.ts";
-import { startServer } from "../../helpers/start-server.ts";
+import { shareServer, startServer } from "../../helpers/start-server.ts";
 import { serveHttp } from "../../proxy/serve-http.ts";
 
 const ECHO = { stages: [{ driver: "null" }] };
+
+const echo = shareServer(() => ECHO);
 
 async function post(url: string, path: string, body: string | Buffer, headers: Record<string, string> = {}) {
   const response = await fetch(url + path, { method: "POST", body, headers });
@@ -20,7 +23,7 @@ async function errorOf(url: string, path: string, init: RequestInit = { method: 
 
 describe("POST /v1/models/NAME:predict", () => {
   test("answers rows with rows and columns with columns", async () => {
-    const { httpUrl } = await startServer(ECHO);
+    const { httpUrl } = await echo();
     expect(await post(httpUrl, "/v1/models/default:predict", '{"instances": [[1, 2.5], [3, 4]]}')).toEqual({
       status: 200,
       type: "application/json",
@@ -31,7 +34,7 @@ describe("POST /v1/models/NAME:predict", () => {
   });
 
   test("gives the outputs of the filter alone, in small and large bodies", async () => {
-    const { httpUrl } = await startServer(ECHO);
+    const { httpUrl } = await echo();
     const ask = (more: string) =>
       post(httpUrl, "/v1/models/default:predict", `{"inputs": {"a": 1, "b": 2, "c": 3}, ${more}}`);
     for (const filler of ["", `, "filler": "${"x".repeat(70_000)}"`]) {
@@ -72,28 +75,28 @@ describe("POST /v1/models/NAME:predict", () => {
   });
 
   test("brings a large list of floats there and back", async () => {
-    const { httpUrl } = await startServer(ECHO);
+    const { httpUrl } = await echo();
     const values = Array.from({ length: 150_528 }, (_, index) => Math.fround(Math.sin(index)));
     const { text } = await post(httpUrl, "/v1/models/default:predict", JSON.stringify({ instances: [values] }));
     const { predictions } = JSON.parse(text) as { predictions: number[][] };
-    expect(predictions[0]?.map(Math.fround)).toEqual(values);
+    expect(isDeepStrictEqual(predictions[0]?.map(Math.fround), values)).toBe(true);
   });
 
   test("reads a body of more than 4 MB in turns, with the same result", async () => {
-    const { httpUrl } = await startServer(ECHO);
+    const { httpUrl } = await echo();
     const values = Array.from({ length: 1_100_000 }, (_, index) => (index % 8) + 0.5);
     const { text } = await post(httpUrl, "/v1/models/default:predict", JSON.stringify({ inputs: values }));
     expect(text.slice(text.indexOf("["), -2).replaceAll(", ", ",")).toBe(JSON.stringify(values));
   });
 
   test("keeps large bodies apart that come at the same time and after one another", async () => {
-    const { httpUrl } = await startServer(ECHO);
+    const { httpUrl } = await echo();
     const ask = async (seed: number) => {
       const values = Array.from({ length: 60_000 - 5000 * (seed % 4) }, (_, index) => seed + index / 1e5);
       const body = JSON.stringify({ inputs: values });
       const { text } = await post(httpUrl, "/v1/models/default:predict", body);
       const { outputs } = JSON.parse(text) as { outputs: number[] };
-      expect(outputs.map(Math.fround)).toEqual(values.map(Math.fround));
+      expect(isDeepStrictEqual(outputs.map(Math.fround), values.map(Math.fround))).toBe(true);
     };
     for (let round = 0; round < 4; round++) await Promise.all([1, 2, 3, 4].map((seed) => ask(4 * round + seed)));
   });
@@ -106,13 +109,13 @@ describe("POST /v1/models/NAME:predict", () => {
   });
 
   test("does not look at the content type", async () => {
-    const { httpUrl } = await startServer(ECHO);
+    const { httpUrl } = await echo();
     const type = { "content-type": "application/x-www-form-urlencoded" };
     expect((await post(httpUrl, "/v1/models/default:predict", '{"inputs": 1}', type)).status).toBe(200);
   });
 
   test("takes a body in gzip, and refuses what only claims to be", async () => {
-    const { httpUrl } = await startServer(ECHO);
+    const { httpUrl } = await echo();
     const zipped = { "content-encoding": "gzip" };
     expect((await post(httpUrl, "/v1/models/default:predict", gzipSync('{"inputs": 7}'), zipped)).text).toContain("7");
     expect(await post(httpUrl, "/v1/models/default:predict", '{"inputs": 7}', zipped)).toMatchObject({ status: 400 });
@@ -252,12 +255,12 @@ describe("POST /v1/models/NAME:predict", () => {
       'Servable not found for request: Latest(default%zz). Did you mean "default"? This server has default.',
     ],
   ])("refuses %s", async (path, status, message) => {
-    const { httpUrl } = await startServer(ECHO);
+    const { httpUrl } = await echo();
     expect(await errorOf(httpUrl, path)).toEqual([status, message]);
   });
 
   test("finds JSON faulty before it looks for the model", async () => {
-    const { httpUrl } = await startServer(ECHO);
+    const { httpUrl } = await echo();
     expect(await errorOf(httpUrl, "/v1/models/nope:predict", { method: "POST", body: "{" })).toEqual([
       400,
       "JSON Parse error: Missing a name for object member. at offset: 1",
@@ -293,7 +296,7 @@ describe("POST /v1/models/NAME:predict", () => {
 
 describe("other requests under /v1/", () => {
   test.each(["GET", "PUT", "DELETE", "PATCH"])("refuses %s", async (method) => {
-    const { httpUrl } = await startServer(ECHO);
+    const { httpUrl } = await echo();
     const path = "/v1/models/default:predict";
     expect(await errorOf(httpUrl, path, { method })).toEqual([
       400,
@@ -302,7 +305,7 @@ describe("other requests under /v1/", () => {
   });
 
   test("answers OPTIONS to a request with an origin", async () => {
-    const { httpUrl } = await startServer(ECHO);
+    const { httpUrl } = await echo();
     const url = `${httpUrl}/v1/models/default:predict`;
     const allowed = await fetch(url, { method: "OPTIONS", headers: { origin: "https://example.org" } });
     expect([allowed.status, await allowed.text()]).toEqual([200, ""]);
