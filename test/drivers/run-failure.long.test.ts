@@ -80,7 +80,7 @@ const python = findPython("Faults of shapes in Python", ["sklearn", "xgboost", "
 describe.skipIf(python === undefined)("in Python too", { timeout: 60_000 }, () => {
   const options = { python: python ?? "", allow_pickle: "true" };
   const given: Given = { x: ["float32", 1, 2] };
-  const estimators = python === undefined ? undefined : makeEstimators(python);
+  const estimators = python === undefined ? undefined : makeEstimators(python, "sklearn", "xgboost", "lightgbm");
   const torch = python === undefined ? undefined : makeTorchCases(python);
 
   test.each([

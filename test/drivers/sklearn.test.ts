@@ -11,7 +11,7 @@ import { makeEstimators } from "./python/estimators.ts";
 import { loadModel } from "./python/load-model.ts";
 
 const python = findPython("The sklearn driver", ["sklearn", "pandas"]);
-const estimators = python === undefined ? undefined : makeEstimators(python);
+const estimators = python === undefined ? undefined : makeEstimators(python, "sklearn");
 const options = { python: python ?? "", allow_pickle: "true" };
 
 describe.skipIf(estimators === undefined)("the sklearn driver", () => {

@@ -10,7 +10,7 @@ import { columnsOf, makeEstimators } from "./python/estimators.ts";
 import { loadModel } from "./python/load-model.ts";
 
 const python = findPython("The xgboost driver", ["xgboost", "sklearn", "pandas"]);
-const estimators = python === undefined ? undefined : makeEstimators(python);
+const estimators = python === undefined ? undefined : makeEstimators(python, "xgboost");
 const options = { python: python ?? "" };
 
 describe.skipIf(estimators === undefined)("the xgboost driver", () => {

@@ -77,7 +77,7 @@ if (findLibrary(openvino) !== undefined) testToys("openvino", toysIn("openvino")
 const python = findPython("The example of models in Python", ["sklearn", "xgboost", "lightgbm", "torch"]);
 if (python !== undefined) {
   const options = { python, allow_pickle: "true" };
-  const { pathOf } = makeEstimators(python);
+  const { pathOf } = makeEstimators(python, "sklearn", "xgboost", "lightgbm");
   const estimators = (...files: string[]): Toy[] => files.map((file) => [file, pathOf(file), options]);
   testToys("sklearn", estimators("classifier.joblib", "scaler.pkl", "columns.joblib"));
   testToys("xgboost", estimators("booster.ubj", "booster.json", "booster.pkl", "xgboost.pkl", "named.ubj"));

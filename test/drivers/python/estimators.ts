@@ -22,16 +22,12 @@ interface PlainAnswer {
   readonly values: readonly unknown[];
 }
 
-/** Libraries unless others are named. */
-const FIRST = ["sklearn", "xgboost", "lightgbm"];
-
-/** Makes the models of some libraries; they are deleted after the file's last test. */
-export function makeEstimators(python: string, ...libraries: readonly string[]): Estimators {
+/** Makes the models of some libraries, each of which takes seconds; they are deleted after the file's last test. */
+export function makeEstimators(python: string, ...libraries: readonly [string, ...string[]]): Estimators {
   const folder = mkdtempSync(join(tmpdir(), "kserving-estimators-"));
   afterAll(() => rmSync(folder, { recursive: true, force: true }));
-  execFileSync(python, ["test/fixtures/make/estimators.py", folder, ...(libraries.length > 0 ? libraries : FIRST)], {
-    stdio: ["ignore", "ignore", "ignore"],
-  });
+  const script = "test/fixtures/make/estimators.py";
+  execFileSync(python, [script, folder, ...libraries], { stdio: ["ignore", "ignore", "ignore"] });
   const { rows, ...answers } = JSON.parse(readFileSync(join(folder, "answers.json"), "utf8"));
   return {
     rows: createTensor("float32", [2, 3], Float32Array.from(rows.flat())),
