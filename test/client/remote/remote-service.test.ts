@@ -1,4 +1,5 @@
 import { once } from "node:events";
+import { isDeepStrictEqual } from "node:util";
 import { describe, expect, it, onTestFinished, vi } from "vitest";
 import { encodeInferRequest } from "../../../src/client/remote/infer-message.ts";
 import {
@@ -231,7 +232,8 @@ describe("a codec thread reads", () => {
     const call = { ...asked.call, parameters: { greedy: true } };
     expect(await remote.infer({ ...asked, parts: { write } })).toMatchObject({ parts: 1 });
     await write(await remote.infer({ ...asked, call }));
-    expect(values.map(comparable)).toEqual([comparable(x), comparable(x)]);
+    // In a hundredth of the time of toEqual.
+    expect(values.map((value) => isDeepStrictEqual(comparable(value), comparable(x)))).toEqual([true, true]);
     const jobs = read.mock.calls.map(([job]) => job.name);
     for (const name of ["decodeStreamResponseJob", "decodeInferResponseJob"]) expect(jobs.includes(name)).toBe(isLong);
   });
