@@ -8,9 +8,8 @@ import { oddFields, oddFrames } from "./oddities.ts";
 import type { Servers } from "./servers.ts";
 
 const FILE = new URL("../../fixtures/http2/recordings.json", import.meta.url);
-/** Time without a word after which a server is taken to have nothing to say, in milliseconds; and when in doubt. */
+/** Time without a word after which a server is taken to have nothing to say, in milliseconds. */
 const QUIET_MS = 60;
-const DOUBT_MS = 400;
 /** Runs of a conversation alone that differ alike before it counts, however busy the machine was. */
 const DOUBTS = 2;
 /** Conversations that are kept for a difference until then: the first may be one that was late. */
@@ -60,7 +59,7 @@ export async function compareServers(
       for (const what of await differences(servers, pieces, QUIET_MS)) {
         const why = explanationOf(what);
         if (why !== undefined) explained.set(why, (explained.get(why) ?? 0) + 1);
-        else if ((await differences(servers, pieces, DOUBT_MS)).includes(what)) keep(doubtful, what, pieces);
+        else if ((await differences(servers, pieces, servers.doubtMs)).includes(what)) keep(doubtful, what, pieces);
       }
     }
   };
@@ -102,7 +101,7 @@ async function verify(
 
 async function isSure(servers: Servers, pieces: readonly Piece[], what: string): Promise<boolean> {
   for (let run = 0; run < DOUBTS; run++) {
-    if (!(await differences(servers, pieces, DOUBT_MS)).includes(what)) return false;
+    if (!(await differences(servers, pieces, servers.doubtMs)).includes(what)) return false;
   }
   return true;
 }
@@ -111,7 +110,7 @@ async function shorten(servers: Servers, original: readonly Piece[], what: strin
   let pieces = original;
   for (let at = pieces.length - 1; at >= 0; at--) {
     const fewer = pieces.toSpliced(at, 1);
-    if ((await differences(servers, fewer, DOUBT_MS)).includes(what)) pieces = fewer;
+    if ((await differences(servers, fewer, servers.doubtMs)).includes(what)) pieces = fewer;
   }
   return pieces;
 }

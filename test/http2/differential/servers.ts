@@ -11,8 +11,12 @@ import { answerRequests, LIMITS } from "./answer.ts";
 export interface Servers {
   readonly ours: number;
   readonly nodes: Pick<NodeServer, "port" | "deaths">;
+  /** Time without a word after which one of them has nothing to say where they seem to differ, in milliseconds. */
+  readonly doubtMs: number;
   close(): void;
 }
+
+const DOUBT_MS = 400;
 
 /** Starts both servers on free ports, ours with connections of the given class. */
 export async function startServers(Session = ServerSession): Promise<Servers> {
@@ -29,7 +33,7 @@ export async function startServers(Session = ServerSession): Promise<Servers> {
     for (const socket of sockets) socket.destroy();
     nodes.close();
   };
-  return { ours, nodes, close };
+  return { ours, nodes, doubtMs: DOUBT_MS, close };
 }
 
 /** A server of node:http2 in a process, which the library ends at some frames, and which is then started again. */
