@@ -154,8 +154,8 @@ describe("an answer in parts whose hook", () => {
     [
       "waits for what never settles",
       WAIT,
-      /^The hook process has not given part 4 within 1000 ms/,
-      { hookTimeoutMs: 1000 },
+      /^The hook process has not given part 4 within 500 ms/,
+      { hookTimeoutMs: 500 },
     ],
   ])("%s ends with the error on every wire, and others are answered", async (_, act, text, options) => {
     const { server } = await start(options);

@@ -48,7 +48,7 @@ class Model:
     def divides(self, x): os.kill(os.getpid(), signal.SIGFPE)
     def killed(self, x): os.kill(os.getpid(), signal.SIGKILL)
     def closes(self, x): os.closerange(0, 64)
-    def sleeps(self, x): time.sleep(1)
+    def sleeps(self, x): time.sleep(0.5)
     def hangs(self, x): time.sleep(60)
 `;
 
@@ -56,7 +56,7 @@ const X = createTensor("float64", [4], Float64Array.of(0.1, 0.2, 1e300, -3));
 
 function load(): Promise<Model> {
   const options = {
-    ...{ python: python as string, model_class: "model:Model", timeout: "5" },
+    ...{ python: python as string, model_class: "model:Model", timeout: "2" },
     import_path: tempFolder({ "model.py": MODEL }),
   };
   return loadModel("python", "", { options });

@@ -23,7 +23,7 @@ const MAX_BYTES = 1e6;
 async function startKeeping(folder: string, models = TWO) {
   const config = join(tempFolder({ "models.yaml": models }), "models.yaml");
   const program = startKserving([
-    ...["--config", config, "--keep-fatal-requests", folder, "--drain-timeout=2"],
+    ...["--config", config, "--keep-fatal-requests", folder, "--drain-timeout=0.5"],
     ...["--host=127.0.0.1", "--port=0", "--http-enable", "--http-port=0"],
   ]);
   const { http, grpc } = (await program.event("ready")) as unknown as { readonly http: string; readonly grpc: string };
