@@ -154,18 +154,22 @@ ${def} process(inputs, ctx):
     expect((await collect(servable, 1)).parts).toEqual([{ number: 1, open: 1 }]);
   });
 
-  test.each([
-    ["yields None", "yield None", "internal", "its part 1 is None; expected a dict of values by name"],
-    ["yields a list", "yield [1]", "internal", "its part 1 is a list; expected"],
-    ["yields what cannot be sent", 'yield {"x": object()}', "internal", "x is a object; expected arrays"],
-    ["ends its request with a status", 'ctx.abort("NOT_FOUND", "no such face")', "not_found", "no such face"],
-    ["sets a status", 'ctx.set_code(5); ctx.set_details("no such face")', "not_found", "no such face"],
-    ["calls sys.exit", "import sys; sys.exit(1)", "internal", "it called sys.exit()"],
-  ])("that %s fails its request alone", async (_, body, code, text) => {
-    const servable = await start(counting(tempFolder({}), def, `if last == 3: ${body}`));
-    const { end } = await collect(servable, 3);
-    expect(end).toMatchObject({ code, message: expect.stringContaining(text) });
-    expect((await collect(servable, 1)).parts).toEqual([{ number: 1, open: 1 }]);
+  test("that fails in any way fails its request alone", async () => {
+    const failures = [
+      ["yield None", "internal", "its part 1 is None; expected a dict of values by name"],
+      ["yield [1]", "internal", "its part 1 is a list; expected"],
+      ['yield {"x": object()}', "internal", "x is a object; expected arrays"],
+      ['ctx.abort("NOT_FOUND", "no such face")', "not_found", "no such face"],
+      ['ctx.set_code(5); ctx.set_details("no such face")', "not_found", "no such face"],
+      ["import sys; sys.exit(1)", "internal", "it called sys.exit()"],
+    ].map(([body, code, text], index) => ({ body, code, text, last: index + 2 }));
+    const lines = failures.map(({ body, last }) => `if last == ${last}: ${body}`);
+    const servable = await start(counting(tempFolder({}), def, lines.join(`\n${" ".repeat(12)}`)));
+    for (const { body, code, text, last } of failures) {
+      const { end } = await collect(servable, last);
+      expect(end, body).toMatchObject({ code, message: expect.stringContaining(text as string) });
+      expect((await collect(servable, 1)).parts, body).toEqual([{ number: 1, open: 1 }]);
+    }
   });
 
   test("whose process ends in mid-stream loses its answer as unavailable, and the next request is answered", async () => {
