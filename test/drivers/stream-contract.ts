@@ -1,6 +1,6 @@
-import { describe, expect, it, onTestFinished } from "vitest";
+import { afterAll, describe, expect, it } from "vitest";
 import type { RawOptions } from "../../src/drivers/option-table.ts";
-import { findDriver } from "../../src/drivers/registry.ts";
+import { type FoundDriver, findDriver } from "../../src/drivers/registry.ts";
 import { ServingError } from "../../src/errors.ts";
 import type { ModelCall } from "../../src/models/model-handle.ts";
 import type { ModelHost } from "../../src/models/model-host.ts";
@@ -38,9 +38,10 @@ interface StreamSample {
   readonly parts: readonly TensorRecord[];
 }
 
-/** Runs the contract of drivers that answer in parts. */
+/** Runs the contract of drivers that answer in parts, on one model. */
 export function describeStreams(title: string, subject: StreamSubject): void {
   describe(`${title} keeps the contract of models that answer in parts: it`, () => {
+    afterAll(() => close(subject));
     for (const [name, run] of Object.entries(CASES)) it(name, () => run(subject));
   });
 }
@@ -120,15 +121,30 @@ const CASES = {
   },
 };
 
-async function start({ driver, modelPath: path = "", options = {}, place }: StreamSubject): Promise<ModelHost> {
+interface Started {
+  readonly found: FoundDriver;
+  readonly host: ModelHost;
+}
+
+const started = new Map<StreamSubject, Promise<Started>>();
+
+/** The subject's model, which the first test starts. */
+async function start(subject: StreamSubject): Promise<ModelHost> {
+  const starting = started.get(subject) ?? startFirst(subject);
+  started.set(subject, starting);
+  return (await starting).host;
+}
+
+async function startFirst({ driver, modelPath: path = "", options = {}, place }: StreamSubject): Promise<Started> {
   const found = await findDriver(driver());
   const settings = { instances: 1, modelStallMs: 0, log: createSilentLogger(), ...place };
-  const host = await startModel({ found, path, options }, settings);
-  onTestFinished(async () => {
-    await host.close();
-    await found.dispose();
-  });
-  return host;
+  return { found, host: await startModel({ found, path, options }, settings) };
+}
+
+async function close(subject: StreamSubject): Promise<void> {
+  const { found, host } = (await started.get(subject)) ?? {};
+  await host?.close();
+  await found?.dispose();
 }
 
 function call(): ModelCall {

@@ -9,7 +9,7 @@ import { toTensors, type Values } from "../../../src/tensor/plain-value.ts";
 import { findPython } from "../../helpers/find-python.ts";
 import { plain } from "../../helpers/run-pipeline.ts";
 import { describeStreams } from "../stream-contract.ts";
-import { IMPORT_PATH, loadAnyModel } from "./load-model.ts";
+import { IMPORT_PATH, loadAnyModel, shareModel } from "./load-model.ts";
 
 const python = findPython("Python models that answer in parts", ["numpy"]);
 
@@ -52,8 +52,10 @@ for (const name of python === undefined ? [] : ["Repeat", "RepeatAsync"]) {
 }
 
 describe.skipIf(python === undefined).each(["Counting", "CountingAsync"])("a Python model that yields: %s", (name) => {
+  const share = shareModel("python", "", { options: optionsOf(name) });
+
   test("answers in parts, however many there are, and has no other answer", async () => {
-    const model = await load(name);
+    const model = await share();
     expect(model.predict).toBeUndefined();
     for (const last of [0, 1, 50]) {
       expect(numbersOf(await partsOf(model, { last }))).toEqual(Array.from({ length: last }, (_, index) => index + 1));
@@ -61,7 +63,7 @@ describe.skipIf(python === undefined).each(["Counting", "CountingAsync"])("a Pyt
   });
 
   test("gives the outputs that are wanted, and says which there are for others", async () => {
-    const model = await load(name);
+    const model = await share();
     const { parts } = await partsOf(model, { last: 1 }, { outputs: ["number"] });
     expect(parts).toEqual([{ number: 1 }]);
     const { failure } = await partsOf(model, { last: 1 }, { outputs: ["colour"] });
@@ -69,7 +71,7 @@ describe.skipIf(python === undefined).each(["Counting", "CountingAsync"])("a Pyt
   });
 
   test("ends where its reader leaves, and nothing of it stays", async () => {
-    const model = await load(name);
+    const model = await share();
     const call = { signature: "serving_default", signal: never } as PredictCall;
     for await (const part of model.predictStream!(toTensors({ last: 1e9 }), call)) {
       if (plain(part).number === 3) break;
@@ -78,7 +80,7 @@ describe.skipIf(python === undefined).each(["Counting", "CountingAsync"])("a Pyt
   });
 
   test("ends when its signal aborts, also before it has begun", async () => {
-    const model = await load(name);
+    const model = await share();
     const abort = new AbortController();
     const call = { signature: "serving_default", signal: abort.signal } as PredictCall;
     const parts = model.predictStream!(toTensors({ last: 1e9 }), call)[Symbol.asyncIterator]();
@@ -94,7 +96,7 @@ describe.skipIf(python === undefined).each(["Counting", "CountingAsync"])("a Pyt
     ["key_error", "internal", "KeyError: 'ink'"],
     ["exit", "internal", "it called sys.exit()"],
   ])("fails alone after its second part: %s", async (fault, code, text) => {
-    const model = await load(name);
+    const model = await share();
     const before = await partsOf(model, { last: 1 });
     const { parts, failure } = await partsOf(model, { last: 9, fault });
     expect(parts).toHaveLength(2);
