@@ -4,7 +4,7 @@ import { basename } from "node:path";
 import { setImmediate, setTimeout } from "node:timers/promises";
 import { fileURLToPath } from "node:url";
 import { serialize } from "node:v8";
-import { describe, expect, it } from "vitest";
+import { afterAll, describe, expect, it } from "vitest";
 import type { Driver, Model, PredictCall } from "../../src/drivers/driver.ts";
 import { type OptionSpec, parseOptions, type RawOptions, takesOption } from "../../src/drivers/option-table.ts";
 import { findDriver } from "../../src/drivers/registry.ts";
@@ -52,6 +52,7 @@ export async function describeDriver(options: DriverSubject): Promise<boolean> {
   const { runtime = async () => {}, exempt = [] } = options;
   const missing = await missingRuntime(`The ${subject.driver.name} driver`, runtime);
   describe.skipIf(missing !== undefined)(`the ${subject.driver.name} driver keeps the contract of drivers: it`, () => {
+    afterAll(async () => (await models.get(subject))?.close());
     for (const name of Object.keys(CASES) as CaseName[]) {
       if (!exempt.some((one) => one.case === name)) it(name, () => CASES[name](subject));
     }
@@ -206,15 +207,15 @@ const CASES = {
   "loads again after it was closed": async (subject: Subject) => {
     const [{ inputs, expected }] = subject.samples;
     for (let round = 0; round < 3; round++) {
-      await withModel(subject, async (model) => {
+      await withOwnModel(subject, async (model) => {
         expectTensors(await predict(model, inputs), expected, subject.tolerance);
       });
     }
   },
   "keeps two copies of a model apart": async (subject: Subject) => {
     const [mine, other] = subject.samples;
-    await withModel(subject, async (second) => {
-      await withModel(subject, async (first) => {
+    await withOwnModel(subject, async (second) => {
+      await withOwnModel(subject, async (first) => {
         const answers = await Promise.all([predict(second, mine.inputs), predict(first, other.inputs)]);
         expectTensors(answers[0], mine.expected, subject.tolerance);
         expectTensors(answers[1], other.expected, subject.tolerance);
@@ -277,7 +278,17 @@ async function load({ driver, modelPath, options = {} }: Subject): Promise<Model
   return model as Model;
 }
 
+const models = new Map<Subject, Promise<Model>>();
+
+/** With the model that cases share which leave nothing in it, and see what others have left. */
 async function withModel(subject: Subject, use: (model: Model) => Promise<unknown>): Promise<void> {
+  const loading = models.get(subject) ?? load(subject);
+  models.set(subject, loading);
+  await use(await loading);
+}
+
+/** With a model that is closed then. */
+async function withOwnModel(subject: Subject, use: (model: Model) => Promise<unknown>): Promise<void> {
   const model = await load(subject);
   try {
     await use(model);

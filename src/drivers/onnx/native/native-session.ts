@@ -75,6 +75,7 @@ export class NativeSession implements EngineSession {
   }
 
   async run(given: OnnxValues, { outputs, signal }: Partial<PredictCall>): Promise<OnnxValues> {
+    if (signal?.aborted) throw signal.reason;
     const inputs = this.#withDefaults(given);
     const wanted = outputs === undefined ? this.#all : toNames(outputs);
     const bytes = sizeOf(inputs);
