@@ -123,7 +123,7 @@ const PLACES: (readonly [string, Place])[] = [
 if (missingListeners() === undefined) PLACES.push(["behind several listeners", { workers: 1, listeners: 2 }]);
 
 describe.each(PLACES)("a body in parts of a hook %s", (_, place) => {
-  /** Where no test asks for the state or waits at the gate. */
+  /** A server for tests that neither ask for the state nor wait at the gate. */
   const share = shareServer(() => toServed(place));
 
   it("is sent as events, each before the next one is made", async () => {

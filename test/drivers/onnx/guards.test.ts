@@ -15,7 +15,7 @@ type Given = Readonly<
   Record<string, readonly [dtype: DType, shape: readonly number[], ...values: (number | string)[]]>
 >;
 
-/** Where models answer: one that ended it would be told as such, and the next ones have another. */
+/** The process of all models: one that ended it would be told as such, and the next ones have another. */
 const trying = new TryingProcess();
 afterAll(() => trying.end());
 

@@ -9,7 +9,7 @@ import { tensorflowRuntime } from "./tensorflow-runtime.ts";
 
 const missing = await missingRuntime("Operations that end TensorFlow's process", tensorflowRuntime);
 
-/** Where models answer: one that ended it would be told as such, and the next ones have another. */
+/** The process of all models: one that ended it would be told as such, and the next ones have another. */
 const trying = new TryingProcess();
 afterAll(() => trying.end());
 
