@@ -1,8 +1,9 @@
 import { invalidArgument, type ServingError } from "../errors.ts";
+import { LogTail } from "../observability/live/log-tail.ts";
 import { type LogFile, openLogFile } from "../observability/log-file.ts";
 import type { LogLevel } from "../observability/log-filter.ts";
 import { LogFilter } from "../observability/log-filter.ts";
-import { createTextOutput, surviveOutputErrors } from "../observability/log-output.ts";
+import { createTextOutput, type LogOutput, surviveOutputErrors } from "../observability/log-output.ts";
 import { createOutputLogger, type Logger } from "../observability/logger.ts";
 import { LiveLine } from "./live-line.ts";
 
@@ -19,8 +20,8 @@ export interface ProgramLogOptions {
 export interface ProgramLog {
   /** Writes to standard output and to the file. */
   readonly log: Logger;
-  /** Writes to the file alone; absent if there is none. */
-  readonly fileLog?: Logger;
+  /** Writes to the file, if there is one, and to the page: for what people at the terminal see in another form. */
+  readonly fileLog: Logger;
   /** Opens the file again, on SIGUSR2, as log rotation asks. Without a file it says that there is none. */
   readonly reopen: () => void;
   /** A terminal that a person watches; absent if standard output is not a terminal, or is to be JSON. */
@@ -40,14 +41,17 @@ export function openProgramLog({ logLevel, logFormat, logPath, accessLog }: Prog
   const isText = logFormat === "text" || (logFormat === "auto" && process.stdout.isTTY);
   const isVerbose = () => filter.writes("debug");
   const console = isText ? createTextOutput(screen ?? process.stdout, { isVerbose }) : process.stdout;
+  const tail = new LogTail();
+  const logTo = (...outputs: readonly LogOutput[]) => tail.follow(createOutputLogger(outputs, filter));
   if (logPath === undefined) {
-    const log = createOutputLogger([console], filter);
-    return { log, reopen: () => log.info("there is no log file to open again; --log-path names one"), ...terminal };
+    const log = logTo(console);
+    const none = () => log.info("there is no log file to open again; --log-path names one");
+    return { log, fileLog: logTo(), reopen: none, ...terminal };
   }
   const file = openLogFile(logPath);
-  const fileLog = createOutputLogger([file], filter);
+  const fileLog = logTo(file);
   // Standard output may have been redirected to the same file.
-  const log = file.isSameAs(STDOUT) ? fileLog : createOutputLogger([console, file], filter);
+  const log = file.isSameAs(STDOUT) ? fileLog : logTo(console, file);
   return { log, fileLog, reopen: () => reopen(file, log), ...terminal };
 }
 

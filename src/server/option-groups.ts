@@ -88,8 +88,11 @@ export function withPage(choices: ServerChoices): {
   readonly page?: PageSources;
 } {
   const { ui, http, admin, log } = choices;
-  if (!ui || (http === undefined && admin === undefined)) return { choices };
-  const tail = new LogTail();
-  const page = { token: new PageToken(), history: new LiveHistory(), recent: new RecentRequests(), log: tail };
-  return { choices: { ...choices, log: tail.follow(log) }, page };
+  const tail = LogTail.of(log);
+  if (!ui || (http === undefined && admin === undefined)) {
+    tail.end();
+    return { choices };
+  }
+  const sources = { token: new PageToken(), history: new LiveHistory(), recent: new RecentRequests() };
+  return { choices: { ...choices, log: tail.follow(log) }, page: { ...sources, log: tail } };
 }

@@ -50,6 +50,24 @@ test("a standard output that is redirected to the file of LOG_PATH gets each lin
   expect(readFileSync(path, "utf8").match(/"msg":"stopped"/g)).toHaveLength(1);
 });
 
+interface PageLog {
+  readonly lines: readonly { readonly level: string; readonly message: string }[];
+}
+
+/** Messages of the log that the page shows. */
+async function shownMessages(url: string): Promise<readonly string[]> {
+  const { lines } = (await (await fetch(`${url}/ui/log`)).json()) as PageLog;
+  return lines.map(({ message }) => message);
+}
+
+test("the page's log has what the program says before and after its server starts", async () => {
+  const program = startKserving([...NULL, ...HTTP], { KSERVING_WORKERZ: "1" });
+  const { http } = await program.event("ready");
+  const shown = await shownMessages(String(http));
+  expect(shown).toEqual(expect.arrayContaining([expect.stringContaining("KSERVING_WORKERZ"), "loading", "ready"]));
+  expect(new Set(shown).size).toBe(shown.length);
+});
+
 test("--log-format text prints for people on a pipe too", async () => {
   const program = startKserving([...NULL, "--log-format", "text"]);
   const [line] = await program.output(/^.* ready .*$/m);
@@ -66,6 +84,12 @@ describe.skipIf(process.platform !== "linux")("at a terminal (made by Linux's sc
     expect(shown).toMatch(/request failed: The hook preprocess failed: no labels\r\n +at \S+hooks\.ts:4:9\r\n/);
     expect(shown).toMatch(/4 \| {3}throw new Error\("no labels"\);\r\n +\| {9}\^\r\n/);
     expect(shown).not.toMatch(/node:|dist\/|\{"level"/);
+  });
+
+  test("the page's log has what the terminal shows in another form", async () => {
+    const program = startAtTerminal([...NULL, ...HTTP]);
+    const [, url = ""] = await program.output(/HTTP {2}(\S+)/);
+    expect(await shownMessages(url.trim())).toEqual(expect.arrayContaining(["loading", "ready"]));
   });
 
   test("--log-format json keeps to JSON lines", async () => {

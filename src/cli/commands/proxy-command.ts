@@ -7,6 +7,7 @@ import { TlsFiles, type TlsPaths } from "../../access/tls-files.ts";
 import { TrustedProxies } from "../../access/trusted-proxies.ts";
 import { RemoteCredentials } from "../../client/remote/remote-credentials.ts";
 import { RemoteTlsFiles } from "../../client/remote/remote-tls-files.ts";
+import { LogTail } from "../../observability/live/log-tail.ts";
 import type { Logger } from "../../observability/logger.ts";
 import { openTracing } from "../../observability/tracing/open-tracing.ts";
 import { keepTickShape } from "../../platform/async/keep-tick-shape.ts";
@@ -42,6 +43,8 @@ export async function proxy({ settings }: ParsedCommandLine<"proxy">, env: Envir
   permitCollections();
   const programLog = openLog(settings, env);
   const { log } = programLog;
+  // It has no page.
+  LogTail.of(log).end();
   const reporter = chooseReporter(programLog);
   const releaseSignals = endOnSignal();
   await probePort(host, httpPort, "httpPort");

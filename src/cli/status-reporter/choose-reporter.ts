@@ -8,14 +8,17 @@ import type { ProgramLog } from "../program-log.ts";
 import { type ModelSummary, toModelTable, toStartTable } from "./model-table.ts";
 import type { ReadyFacts, StatusReporter } from "./status-reporter.ts";
 
-/** Reports to a person at a terminal, and to the log's file; without a terminal, to the whole log; and to `further`. */
+/**
+ * Reports to a person at a terminal, and to the file and the page; without a terminal, to the whole log; and to
+ * `further`.
+ */
 export function chooseReporter(
   { log, fileLog, terminal }: ProgramLog,
   further: Partial<StatusReporter> = {},
 ): StatusReporter {
   if (terminal === undefined) return joinReporters([createLogReporter(log), further]);
   const person = createTerminalReporter(terminal);
-  return joinReporters([person, ...(fileLog === undefined ? [] : [createLogReporter(fileLog)]), further]);
+  return joinReporters([person, createLogReporter(fileLog), further]);
 }
 
 /** Notifies each of them of the events for which it has a method. */

@@ -11,15 +11,34 @@ type Level = Exclude<LogLevel, "silent">;
 /** Lines that are kept, and characters of the fields of each. */
 const [MAX_LINES, MAX_FIELDS] = [500, 2000];
 
+/** Tails by the logs that they follow: a program's begins before its server does. */
+const TAILS = new WeakMap<object, LogTail>();
+
 /** The last lines of a log. */
 export class LogTail {
   readonly #lines: LogLine[] = [];
   // Lines of a server that was started again are newer than those a page has of the one before.
   #last = Date.now();
 
-  /** The same log, whose lines are kept here too, without secrets. */
+  #isOver = false;
+
+  /** The tail that follows a log already, else a new one. */
+  static of(log: Logger): LogTail {
+    return tailOf(log) ?? new LogTail();
+  }
+
+  /** The same log, whose lines are kept here too, without secrets; itself if they are already. */
   follow(log: Logger): Logger {
-    return this.#follow(log, {});
+    if (tailOf(log) === this) return log;
+    const followed = this.#follow(log, {});
+    TAILS.set(followed, this);
+    return followed;
+  }
+
+  /** Keeps no line any more, for a server without a page. */
+  end(): void {
+    this.#isOver = true;
+    this.#lines.length = 0;
   }
 
   /** The lines after a number, oldest first. */
@@ -31,7 +50,7 @@ export class LogTail {
     const at =
       (level: Level) =>
       (text: string, all?: Fields): void => {
-        const isTold = isWritten(log, level);
+        const isTold = !this.#isOver && isWritten(log, level);
         const [message, fields] = isTold ? [boundMessage(text), all && boundFields(all)] : [text, all];
         // What a program's own log takes is its own to say.
         log[level](message, fields);
@@ -55,6 +74,11 @@ export class LogTail {
     this.#lines.push({ number: ++this.#last, at: Date.now(), level, message: safe(message), fields: safe(text) });
     if (this.#lines.length > MAX_LINES) this.#lines.shift();
   }
+}
+
+/** A log may be another one's with some other methods. */
+function tailOf(log: object | null): LogTail | undefined {
+  return log === null ? undefined : (TAILS.get(log) ?? tailOf(Object.getPrototypeOf(log)));
 }
 
 function isWritten({ filter, level: least }: Logger, level: Level): boolean {

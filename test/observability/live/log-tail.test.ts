@@ -34,6 +34,21 @@ test("secrets and control characters are left out, and so is what the log's leve
   expect(tail.after(0)).toHaveLength(1);
 });
 
+test("a log that is followed already has its first lines in the same tail, each line once", () => {
+  const { tail, written, log } = followed();
+  log.info("before the server");
+  const sameWithMore = Object.assign(Object.create(log), { other: true });
+  for (const one of [log, sameWithMore]) {
+    expect(LogTail.of(one)).toBe(tail);
+    LogTail.of(one).follow(one).info("of the server");
+  }
+  expect(tail.after(0).map(({ message }) => message)).toEqual(["before the server", "of the server", "of the server"]);
+  expect(written).toHaveLength(3);
+  tail.end();
+  log.info("for nobody");
+  expect([tail.after(0), written.length]).toEqual([[], 4]);
+});
+
 test("the last 500 lines are kept, and those after a number are told", () => {
   const { tail, log } = followed();
   for (let count = 1; count <= 600; count++) log.info(`line ${count}`);
