@@ -1,16 +1,20 @@
 import { useEffect, useRef, useState } from "preact/hooks";
+import type { PageTensor } from "../protocols/page/page-data.ts";
+import type { FormTensor } from "./form-tensor.ts";
 import {
   BOX_FORMS,
   type Box,
   type BoxForm,
+  type BoxNote,
+  boxNotes,
   boxRowsOf,
   type ColourMap,
   guessForm,
   mapOf,
+  type NamedOutput,
   type Sides,
   toBoxes,
-} from "./answer-forms.ts";
-import type { FormTensor } from "./form-tensor.ts";
+} from "./overlay-forms.ts";
 
 /** The image that a request had. */
 export interface SentImage {
@@ -22,40 +26,69 @@ export interface SentImage {
 /** The scores of boxes that are shown. */
 const MIN_SCORE = 0.3;
 
-/** What outputs of the forms of boxes and maps say, each over the image of the request. */
-export function OverlayView({
-  outputs,
-  image,
-}: {
+interface OverlaysProps {
   readonly outputs: readonly FormTensor[];
+  readonly specs: readonly PageTensor[];
   readonly image: SentImage;
-}) {
+}
+
+/** What outputs of the forms of boxes and maps say, each over the image of the request. */
+export function OverlayView({ outputs, specs, image }: OverlaysProps) {
+  const all = outputs.map((output) => ({ output, labels: specs.find(({ name }) => name === output.name)?.labels }));
   return (
     <>
-      {outputs.map((output) => (
-        <Overlay key={output.name} output={output} image={image} />
-      ))}
+      {all
+        .filter((named) => !isOfClasses(named))
+        .map((named) => (
+          <Overlay key={named.output.name} named={named} all={all} image={image} />
+        ))}
     </>
   );
 }
 
-function Overlay({ output, image }: { readonly output: FormTensor; readonly image: SentImage }) {
+/** Scores of four to six classes have the form of a box. */
+function isOfClasses({ output, labels }: NamedOutput): boolean {
+  return labels?.length === output.shape.at(-1);
+}
+
+interface OverlayProps {
+  readonly named: NamedOutput;
+  readonly all: readonly NamedOutput[];
+  readonly image: SentImage;
+}
+
+function Overlay({ named, all, image }: OverlayProps) {
+  const { output } = named;
   const rows = boxRowsOf(output);
-  if (rows !== undefined && rows.length > 0) return <Boxes name={output.name} rows={rows} image={image} />;
-  const map = mapOf(output);
+  if (rows !== undefined && rows.length > 0) {
+    const notes = boxNotes(
+      rows.length,
+      all.filter((other) => other !== named),
+    );
+    return <Boxes named={named} rows={rows} notes={notes} image={image} />;
+  }
+  const map = mapOf(output, image.sides);
   return map === undefined ? null : <MapOver name={output.name} map={map} image={image} />;
 }
 
 interface BoxesProps {
-  readonly name: string;
+  readonly named: NamedOutput;
   readonly rows: readonly (readonly number[])[];
+  readonly notes: readonly BoxNote[];
   readonly image: SentImage;
 }
 
-function Boxes({ name, rows, image }: BoxesProps) {
+/** A box that is drawn, with its row in the output and the words on it. */
+interface ShownBox extends Box {
+  readonly row: number;
+  readonly text: string;
+}
+
+function Boxes({ named, rows, notes, image }: BoxesProps) {
+  const { name } = named.output;
   const [form, setForm] = useState<BoxForm>(() => guessForm(rows));
   const [own, setOwn] = useState<Sides>({ width: 1, height: 1 });
-  const boxes = toBoxes(rows, form, image.sides ?? own);
+  const boxes = toBoxes(rows, form, image.sides ?? own).map((box, row) => withText(box, { row, named, notes }));
   const shown = boxes.filter((box) => (box.score ?? 1) >= MIN_SCORE && canBeDrawn(box));
   return (
     <figure>
@@ -68,12 +101,13 @@ function Boxes({ name, rows, image }: BoxesProps) {
           }
         />
         <svg viewBox="0 0 1 1" preserveAspectRatio="none" role="img" aria-label={`Boxes of ${name}: ${shown.length}`}>
-          {shown.map(({ left, top, width, height, score, kind }, index) => (
-            <rect key={index} x={left} y={top} width={width} height={height}>
-              <title>{[kind !== undefined && `class ${kind}`, score?.toFixed(2)].filter(Boolean).join(", ")}</title>
+          {shown.map(({ left, top, width, height, row, text }) => (
+            <rect key={row} x={left} y={top} width={width} height={height}>
+              <title>{text}</title>
             </rect>
           ))}
         </svg>
+        <Tags name={name} boxes={shown} />
       </div>
       <figcaption class="facts">
         {name}: {shown.length} of {boxes.length} boxes
@@ -90,6 +124,49 @@ function Boxes({ name, rows, image }: BoxesProps) {
       </figcaption>
     </figure>
   );
+}
+
+interface BoxFacts {
+  readonly row: number;
+  readonly named: NamedOutput;
+  readonly notes: readonly BoxNote[];
+}
+
+/** The box with its class, its score, and what other outputs say of it, as far as they are known. */
+function withText(box: Box, { row, named, notes }: BoxFacts): ShownBox {
+  const { kind } = box;
+  const { score = box.score, texts } = notes[row] ?? { texts: [] };
+  const own = box.score ?? score;
+  const known = [
+    ...(kind === undefined ? [] : [named.labels?.[kind] ?? `class ${kind}`]),
+    ...(own === undefined ? [] : [own.toFixed(2)]),
+    ...texts,
+  ];
+  return { ...box, score: own, row, text: known.join(", ") };
+}
+
+/** Boxes that have a tag: more would hide the image. */
+const MAX_TAGS = 40;
+
+/** The rows of the boxes and the words on them, each at its box. */
+function Tags({ name, boxes }: { readonly name: string; readonly boxes: readonly ShownBox[] }) {
+  const best = boxes.toSorted((a, b) => (b.score ?? 1) - (a.score ?? 1)).slice(0, MAX_TAGS);
+  return (
+    <ol class="tags" aria-label={`What is said of the boxes of ${name}`}>
+      {best.map((box) => (
+        <li key={box.row} style={placeOfTag(box)}>
+          {box.text === "" ? box.row : `${box.row}: ${box.text}`}
+        </li>
+      ))}
+    </ol>
+  );
+}
+
+/** At the box's upper corner on the side with more room, within the image. */
+function placeOfTag({ left, top, width }: Box) {
+  const percent = (part: number) => `${100 * Math.max(0, Math.min(part, 0.95))}%`;
+  const isLeft = left + width / 2 < 0.5;
+  return { top: percent(top), ...(isLeft ? { left: percent(left) } : { right: percent(1 - left - width) }) };
 }
 
 /** False for sides that are not finite, or in another order than the chosen one. */

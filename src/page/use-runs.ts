@@ -1,6 +1,5 @@
 import { useEffect, useRef, useState } from "preact/hooks";
 import type { PageTensor, PageVersion } from "../protocols/page/page-data.ts";
-import type { Sides } from "./answer-forms.ts";
 import type { Outcome } from "./answer-view.tsx";
 import { callServer } from "./call-server.ts";
 import { type Live, useLive } from "./camera-field.tsx";
@@ -8,6 +7,7 @@ import { type FormTensor, inferRequest, readOutputs } from "./form-tensor.ts";
 import { toGreyFile } from "./grey-image.ts";
 import { chooseFile, type InputState } from "./input-state.ts";
 import { keepRequest } from "./kept-requests.tsx";
+import type { Sides } from "./overlay-forms.ts";
 import type { SentImage } from "./overlay-view.tsx";
 import { addPart, NO_PARTS, type PartedAnswer, readParts } from "./stream-parts.ts";
 import type { Form } from "./use-form.ts";

@@ -79,6 +79,29 @@ describe("an output that is an image", () => {
   });
 });
 
+describe("rows of numbers without a size for channels", () => {
+  const rows = (shape: readonly number[], values: (index: number) => number) =>
+    outputImageOf(
+      scores(
+        shape,
+        Array.from({ length: shape.reduce((a, b) => a * b) }, (_, index) => values(index)),
+      ),
+    );
+
+  test("are an image where they are as broad as one, and not below 0", () => {
+    expect(rows([1, 48, 16], () => 0.5)).toMatchObject({ width: 16, height: 48 });
+    expect(rows([32, 32], (index) => index)).toMatchObject({ width: 32, height: 32 });
+  });
+
+  test.each([
+    ["a slender one", [1, 512, 16], () => 0.5],
+    ["numbers below 0", [1, 32, 32], (index: number) => index - 5],
+  ])("are features otherwise: %s", (_, shape, values) => {
+    expect(rows(shape, values)).toBeUndefined();
+    expect(rows([...shape, 1], values)).toBeDefined();
+  });
+});
+
 test("elements are short texts for people", () => {
   expect([1.23456789, 3, 9007199254740993n, true, "x".repeat(400)].map(elementText)).toEqual([
     ...["1.23457", "3", "9007199254740993", "true", `${"x".repeat(300)}…`],

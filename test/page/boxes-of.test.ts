@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { boxRowsOf, guessForm, toBoxes } from "../../src/page/answer-forms.ts";
+import { boxNotes, boxRowsOf, guessForm, toBoxes } from "../../src/page/overlay-forms.ts";
 
 const SIDES = { width: 200, height: 100 };
 const output = (shape: readonly number[], values: readonly number[], datatype = "FP32") => ({
@@ -39,4 +39,26 @@ test("boxes in pixels are parts of the image's sides, in every form", () => {
 test("corners are recognised where no second one is before the first", () => {
   expect(guessForm([[0.1, 0.1, 0.2, 0.2]])).toBe("x1 y1 x2 y2");
   expect(guessForm([[0.5, 0.5, 0.2, 0.2]])).toBe("centre, width height");
+});
+
+test("outputs with a row for each box say of it a score, a text, a number, or the best class", () => {
+  const named = (name: string, shape: readonly number[], values: readonly (number | string)[], datatype = "FP32") => ({
+    output: { name, datatype, shape, values },
+  });
+  const emotions = { ...named("emotion", [2, 3], [0.1, 0.7, 0.2, 3, 1, 2]), labels: ["calm", "happy", "sad"] };
+  const kinds = { ...named("kind", [1, 2], [1, 0], "INT64"), labels: ["cat", "dog"] };
+  const notes = boxNotes(2, [
+    named("scores", [1, 2], [0.5, 0.25]),
+    named("word", [2, 1], ["one", "two"], "BYTES"),
+    emotions,
+    kinds,
+    named("detection_classes", [2], [7, 8]),
+    named("age", [2], [31, 42]),
+    named("points", [2, 10], new Array(20).fill(3)),
+    named("of the image", [1, 4], [1, 0, 0, 0]),
+  ]);
+  expect(notes).toEqual([
+    { score: 0.5, texts: ["one", "happy 0.70", "dog", "class 7", "age 31"] },
+    { score: 0.25, texts: ["two", "calm 3.00", "cat", "class 8", "age 42"] },
+  ]);
 });

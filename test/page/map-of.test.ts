@@ -1,8 +1,8 @@
 import { expect, test } from "vitest";
-import { mapOf } from "../../src/page/answer-forms.ts";
+import { mapOf, type Sides } from "../../src/page/overlay-forms.ts";
 
-const map = (shape: readonly number[], values: readonly number[]) =>
-  mapOf({ name: "map", datatype: "FP32", shape, values });
+const map = (shape: readonly number[], values: readonly number[], sides?: Sides) =>
+  mapOf({ name: "map", datatype: "FP32", shape, values }, sides);
 const alphas = (pixels: Uint8ClampedArray | undefined) => [...(pixels ?? [])].filter((_, at) => at % 4 === 3);
 
 test.each([
@@ -38,4 +38,17 @@ test.each([
   ["scores", [1, 64]],
 ])("%s is no map", (_, shape) => {
   expect(map(shape, new Array(shape.reduce((one, other) => one * other)).fill(1))).toBeUndefined();
+});
+
+test.each([
+  ["slender rows", [1, 64, 16], 1, undefined],
+  ["numbers below 0 without a size for classes", [1, 16, 16], -1, undefined],
+  ["a grid that is much coarser than the image", [1, 64, 8, 8], 1, { width: 224, height: 224 }],
+  ["another form than the image's", [1, 32, 16], 1, { width: 64, height: 64 }],
+])("features are no map: %s", (_, shape, value, sides) => {
+  expect(map(shape, new Array(shape.reduce((one, other) => one * other)).fill(value), sides)).toBeUndefined();
+});
+
+test("a map is the model's image in a coarser grid", () => {
+  expect(map([1, 21, 28, 28], new Array(21 * 28 * 28).fill(1), { width: 224, height: 224 })).toBeDefined();
 });

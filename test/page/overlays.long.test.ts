@@ -31,6 +31,37 @@ describe.skipIf(lacksChromium())("over the image of a request, the page draws", 
     expect(await seriousFindings(page)).toEqual([]);
   });
 
+  test("what is said of boxes: their row, score, class, and what the next stage has found", async () => {
+    const tensor = (shape: readonly number[], data: readonly number[]) =>
+      createTensor("float32", shape, Float32Array.from(data));
+    const hooks = {
+      inputs: [{ name: "photo", dtype: "bytes", shape: [1] }],
+      outputs: [
+        { name: "boxes", dtype: "float32", shape: [-1, 4] },
+        { name: "scores", dtype: "float32", shape: [-1] },
+        { name: "emotions", dtype: "bytes", shape: [-1] },
+        { name: "things", dtype: "float32", shape: [-1, 6], labels: ["cat", "dog", "cow", "owl", "ape", "bee", "elk"] },
+      ],
+      process: () => ({
+        boxes: tensor([3, 4], [0.1, 0.1, 0.4, 0.5, 0.6, 0.2, 0.9, 0.7, 0, 0, 1, 1]),
+        scores: tensor([3], [0.9, 0.8, 0.1]),
+        emotions: ["happy", "calm", "sad"],
+        things: tensor([1, 6], [0.2, 0.2, 0.5, 0.5, 0.75, 1]),
+      }),
+    } as Hooks;
+    const page = await openPage(
+      (await startServer({ models: { faces: { stages: [{ driver: "null" }], hooks } } })).httpUrl,
+    );
+    await page.getByLabel("File for photo").setInputFiles(FILE);
+    await page.getByRole("button", { name: "Run" }).click();
+    const faces = page.getByRole("list", { name: "What is said of the boxes of boxes" }).getByRole("listitem");
+    await faces.first().waitFor();
+    expect(await faces.allInnerTexts()).toEqual(["0: 0.90, happy", "1: 0.80, calm"]);
+    const things = page.getByRole("list", { name: "What is said of the boxes of things" }).getByRole("listitem");
+    expect(await things.allInnerTexts()).toEqual(["0: dog, 0.75"]);
+    expect(await seriousFindings(page)).toEqual([]);
+  });
+
   test("maps, and takes the photo of a camera", async () => {
     const hooks: Hooks = {
       inputs: [{ name: "photo", dtype: "bytes", shape: [1] }],
