@@ -48,7 +48,7 @@ tools/export: platform/text storage/runtimes tensor/codecs
 tools/inspection: platform/text tensor drivers
 tools/library: platform/text observability tensor drivers models
 tools/replay: platform observability tensor serving protocols client
-server: platform storage observability access tensor drivers hooks models pipeline serving grpc proxy protocols client
+server: platform storage observability access tensor drivers hooks models pipeline serving grpc proxy protocols client tools/inspection
 tools/comparison: platform observability tensor client server tools
 tools/benchmark: platform observability tensor http2 grpc client server
 tools/testing: platform observability tensor drivers hooks models pipeline serving server

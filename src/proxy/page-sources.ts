@@ -2,6 +2,7 @@ import type { PageToken } from "../access/page-token.ts";
 import type { LogTail } from "../observability/live/log-tail.ts";
 import type { RecentRequests } from "../observability/live/recent-requests.ts";
 import type { LiveHistory } from "../serving/live-history.ts";
+import type { ModelGraph } from "../tensor/signature/model-graph.ts";
 
 /** Sources of the server's own page, besides what the service tells. */
 export interface PageSources {
@@ -10,4 +11,6 @@ export interface PageSources {
   readonly history: LiveHistory;
   readonly recent: RecentRequests;
   readonly log: LogTail;
+  /** Reads the graph of a model's file; its errors are for clients. Absent = another thread answers for the page. */
+  readonly readGraph?: (path: string) => Promise<ModelGraph>;
 }

@@ -12,6 +12,7 @@ import type { PageSources } from "../proxy/page-sources.ts";
 import { LiveHistory } from "../serving/live-history.ts";
 import type { RecordedRequests } from "../serving/recorded-request.ts";
 import type { LoadOptions } from "../serving/repository/load-servable.ts";
+import type { ModelGraph } from "../tensor/signature/model-graph.ts";
 import { openClientAccess } from "./client-access.ts";
 import { toRequestLog } from "./named-model.ts";
 import type { ServerChoices } from "./server-options.ts";
@@ -94,5 +95,9 @@ export function withPage(choices: ServerChoices): {
     return { choices };
   }
   const sources = { token: new PageToken(), history: new LiveHistory(), recent: new RecentRequests() };
-  return { choices: { ...choices, log: tail.follow(log) }, page: { ...sources, log: tail } };
+  return { choices: { ...choices, log: tail.follow(log) }, page: { ...sources, log: tail, readGraph } };
+}
+
+async function readGraph(path: string): Promise<ModelGraph> {
+  return (await import("../tools/inspection/read-graph.ts")).readGraph(path);
 }

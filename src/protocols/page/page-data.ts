@@ -39,6 +39,8 @@ export interface PageStage {
   readonly driver: string;
   /** The name of its file or folder, without the folders around it. */
   readonly file: string;
+  /** True if the graph of its file can be drawn. */
+  readonly hasGraph: boolean;
   /** Empty = nothing but this program. */
   readonly runtime: string;
   readonly loadMs: number;

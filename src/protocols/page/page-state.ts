@@ -1,9 +1,11 @@
 import { basename } from "node:path";
 import { currentScope } from "../../access/call-scope.ts";
 import { ServingError } from "../../errors.ts";
+import type { PathParameters } from "../../proxy/http-route.ts";
 import type { InferenceService, ServableState } from "../../serving/inference-service.ts";
 import { hasBatchedModel, maxBatchSize, type ServableDescription } from "../../serving/servable-description.ts";
 import type { DType } from "../../tensor/dtype.ts";
+import { DRAWN_FILES, type ModelGraph } from "../../tensor/signature/model-graph.ts";
 import {
   defaultSignatureName,
   type KnownInput,
@@ -82,7 +84,7 @@ function notesOf(description: ServableDescription): string[] {
 }
 
 function toStage({ driver, path, runtime = "", loadMs, memoryBytes }: StageFacts): PageStage {
-  return { driver, file: basename(path), runtime, loadMs, memoryBytes };
+  return { driver, file: basename(path), hasGraph: DRAWN_FILES.test(path), runtime, loadMs, memoryBytes };
 }
 
 function toSignature(name: string, signature: Signature): PageSignature {
@@ -150,23 +152,46 @@ function toTensor(spec: KnownInput): PageTensor {
   };
 }
 
-/** Versions whose examples are kept. */
-const MAX_EXAMPLES = 256;
+/** Answers about versions that are kept. */
+const MAX_KEPT = 256;
 
-/** Finds inputs with which a version of a model runs; they are tried once for each load of it. */
-export function exampleFinder(service: InferenceService): (name: string, version: string) => Promise<PageExample> {
-  const known = new Map<string, Promise<PageExample>>();
-  return async (name, version) => {
+/** Finds out about a version what stays the same until it is loaded again; what fails is tried again. */
+function keptByLoad(
+  service: InferenceService,
+  find: (state: ServableState, place: PathParameters) => Promise<object>,
+): (place: PathParameters) => Promise<object> {
+  const known = new Map<string, Promise<object>>();
+  return async (place) => {
+    const { name = "", version = "", stage = "" } = place;
     const state = service.index().find((one) => one.model === name && String(one.version) === version);
     if (state?.state !== "AVAILABLE") {
       throw new ServingError("not_found", `Version ${version} of ${name} is not available.`);
     }
-    const key = `${name}/${version}/${state.generation}`;
-    const found = known.get(key) ?? findExample(service, state);
-    if (known.size >= MAX_EXAMPLES) known.clear();
+    const key = `${name}/${version}/${state.generation}/${stage}`;
+    const found = known.get(key) ?? find(state, place);
+    if (known.size >= MAX_KEPT) known.clear();
     known.set(key, found);
+    found.catch(() => known.delete(key));
     return found;
   };
+}
+
+/** Finds inputs with which a version of a model runs; they are tried once for each load of it. */
+export function exampleFinder(service: InferenceService): (place: PathParameters) => Promise<object> {
+  return keptByLoad(service, (state) => findExample(service, state));
+}
+
+/** Reads the graph of a stage's file, once for each load; `not_found` for a stage that there is not. */
+export function graphFinder(
+  service: InferenceService,
+  readGraph: (path: string) => Promise<ModelGraph>,
+): (place: PathParameters) => Promise<object> {
+  return keptByLoad(service, async (state, { stage }) => {
+    const { models = [] } = (await describe(service, state)) ?? {};
+    const model = models.find((_, index) => String(index + 1) === stage);
+    if (model === undefined) throw new ServingError("not_found", `There is no stage ${stage} of ${state.model}.`);
+    return readGraph(model.path);
+  });
 }
 
 async function findExample(

@@ -21,7 +21,7 @@ import type { Protocol } from "../protocol.ts";
 import { sagemakerPaths } from "../sagemaker/sagemaker.ts";
 import { simpleTensorflowServingPaths } from "../simple-tensorflow-serving/simple-tensorflow-serving.ts";
 import { tensorflowPaths } from "../tensorflow-serving/openapi.ts";
-import { exampleFinder, pageState } from "./page-state.ts";
+import { exampleFinder, graphFinder, pageState } from "./page-state.ts";
 
 /** The server's own page for people: its program at `/` and `/ui`, and what it asks for. */
 export const page: Protocol = {
@@ -34,20 +34,24 @@ export const page: Protocol = {
 
 function pageRoutes(dependencies: HttpDependencies, sources: PageSources): readonly HttpRoute[] {
   const files = new PageFiles(sources.token.text);
-  const findExample = exampleFinder(dependencies.service);
+  const { service } = dependencies;
+  const findExample = exampleFinder(service);
+  const { readGraph } = sources;
+  const findGraph = readGraph && graphFinder(service, readGraph);
   return [
     { ...fileRoute(files, "/", "index.html"), takes: ({ headers }) => headers.accept?.includes("text/html") === true },
     fileRoute(files, "/ui", "index.html"),
     fileRoute(files, "/docs", "index.html"),
     ...PAGE_FILES.map((name) => fileRoute(files, `/ui/${name}`, name)),
-    ...controlRoutes(dependencies.service),
+    ...controlRoutes(service),
     ...liveRoutes(sources, mayWatch),
-    readRoute("/ui/models/:name/versions/:version/example", (_, { name = "", version = "" }) =>
-      findExample(name, version),
-    ),
+    readRoute("/ui/models/:name/versions/:version/example", (_, place) => findExample(place)),
+    ...(findGraph === undefined
+      ? []
+      : [readRoute("/ui/models/:name/versions/:version/stages/:stage/graph", (_, place) => findGraph(place))]),
     readRoute("/docs/openapi.json", () => apiDocument(dependencies)),
     readRoute("/ui/models", ({ request }) =>
-      pageState(dependencies.service, { ...permissionsOf(request, dependencies), token: sources.token.text }),
+      pageState(service, { ...permissionsOf(request, dependencies), token: sources.token.text }),
     ),
   ];
 }

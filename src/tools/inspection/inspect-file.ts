@@ -125,28 +125,12 @@ class OnnxReader {
 
   #tensor(tensor: ProtobufField): void {
     const fields = [...this.#fields(tensor)];
-    const dims = fields.filter(({ number }) => number === TENSOR.dims).flatMap((field) => this.#numbers(field));
+    const dims = fields.filter(({ number }) => number === TENSOR.dims).flatMap((field) => this.#file.integers(field));
     const [type, bits] = ONNX_TYPES[fields.find(({ number }) => number === TENSOR.type)?.value ?? 0] ?? ["unknown", 0];
-    const elements = dims.reduce((product, size) => product * size, 1);
+    const elements = dims.reduce((product, size) => product * Number(size), 1);
     const texts = fields.filter(({ number }) => number === TENSOR.text);
     const bytes = texts.reduce((sum, { start, end }) => sum + end - start, Math.ceil((elements * bits) / 8));
     countWeight(this.#counts.weights, type, { elements, bytes });
-  }
-
-  /** A repeated number, packed or alone. */
-  #numbers(field: ProtobufField): number[] {
-    if (field.wireType === 0) return [field.value];
-    const numbers: number[] = [];
-    let value = 0;
-    let shift = 0;
-    for (const byte of this.#file.bytes(field.start, field.end - field.start)) {
-      value += (byte & 0x7f) * 2 ** shift;
-      shift += 7;
-      if (byte >= 0x80) continue;
-      numbers.push(value);
-      [value, shift] = [0, 0];
-    }
-    return numbers;
   }
 
   #opset(field: ProtobufField): string {

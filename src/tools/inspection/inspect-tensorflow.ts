@@ -11,6 +11,7 @@ import { parseMessage } from "../../drivers/tensorflow/saved-model/tensorflow-me
 import { FlatbufferTable } from "../../drivers/tflite-format/flatbuffer-table.ts";
 import { readTflite } from "../../drivers/tflite-format/read-tflite.ts";
 import { numericLayout } from "../../tensor/dtype.ts";
+import { GraphBuilder, type ModelGraph } from "../../tensor/signature/model-graph.ts";
 import { countOne, countWeight, type FileFacts, type WeightCount } from "./file-facts.ts";
 
 /** Facts about a SavedModel's folder: the operators of its graphs and functions, its variables and constants. */
@@ -165,8 +166,9 @@ function jsonLayersOf({ config }: Partial<LayerJson>): LayerJson[] {
 // Field numbers: https://github.com/tensorflow/tensorflow/blob/master/tensorflow/compiler/mlir/lite/schema/schema.fbs
 const MODEL = { version: 0, codes: 1, subgraphs: 2, description: 3, buffers: 4, metadata: 6 };
 const CODE = { deprecated: 0, custom: 1, code: 3 };
-const SUBGRAPH = { tensors: 0, operators: 3 };
-const TENSOR = { shape: 0, type: 1, buffer: 2 };
+const SUBGRAPH = { tensors: 0, inputs: 1, outputs: 2, operators: 3 };
+const OPERATOR = { code: 0, inputs: 1, outputs: 2 };
+const TENSOR = { shape: 0, type: 1, buffer: 2, name: 3 };
 const BUFFER = { data: 0 };
 const METADATA = { name: 0, buffer: 1 };
 const CUSTOM = 32;
@@ -194,6 +196,30 @@ export function inspectTflite(path: string): FileFacts {
   };
 }
 
+/** The first graph of a .tflite file, of which others are parts; throws `failed_precondition` for a damaged one. */
+export function graphOfTflite(path: string): ModelGraph {
+  const bytes = readTflite(path);
+  const model = FlatbufferTable.root(new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength));
+  const [names, buffers] = [model.tables(MODEL.codes).map(operatorName), model.tables(MODEL.buffers)];
+  const [main] = model.tables(MODEL.subgraphs);
+  const tensors = main?.tables(SUBGRAPH.tensors) ?? [];
+  const nameOf = (index = -1) => tensors[index]?.text(TENSOR.name) ?? "";
+  const graph = new GraphBuilder();
+  for (const [index, tensor] of tensors.entries()) {
+    const size = buffers[tensor.int(TENSOR.buffer)]?.count(BUFFER.data) ?? 0;
+    if (size > 0) graph.addConstant(String(index), size);
+    else graph.describe(String(index), TYPES[tensor.byte(TENSOR.type)] ?? "unknown", tensor.ints(TENSOR.shape));
+  }
+  for (const index of main?.ints(SUBGRAPH.inputs) ?? []) graph.addInput(nameOf(index), String(index));
+  for (const index of main?.ints(SUBGRAPH.outputs) ?? []) graph.addOutput(nameOf(index), String(index));
+  for (const operator of main?.tables(SUBGRAPH.operators) ?? []) {
+    const [takes, gives] = [operator.ints(OPERATOR.inputs), operator.ints(OPERATOR.outputs)];
+    const type = names[operator.int(OPERATOR.code)] ?? "unknown";
+    graph.add({ name: nameOf(gives[0]), type, takes: takes.map(String), gives: gives.map(String) });
+  }
+  return graph.build();
+}
+
 function operatorName(code: FlatbufferTable): string {
   const number = Math.max(code.byte(CODE.deprecated), code.int(CODE.code));
   if (number === CUSTOM) return `custom:${code.text(CODE.custom)}`;
@@ -203,7 +229,7 @@ function operatorName(code: FlatbufferTable): string {
 function countOperators(subgraphs: readonly FlatbufferTable[], names: readonly string[]): Map<string, number> {
   const counts = new Map<string, number>();
   for (const operator of subgraphs.flatMap((graph) => graph.tables(SUBGRAPH.operators)))
-    countOne(counts, names[operator.int(0)] ?? "unknown");
+    countOne(counts, names[operator.int(OPERATOR.code)] ?? "unknown");
   return counts;
 }
 

@@ -1,4 +1,4 @@
-import { readFileSync } from "node:fs";
+import { copyFileSync, readFileSync, rmSync } from "node:fs";
 import { join } from "node:path";
 import { gunzipSync } from "node:zlib";
 import { describe, expect, onTestFinished, test } from "vitest";
@@ -9,6 +9,7 @@ import type { PageExample, PageState, PageVersion } from "../../../src/protocols
 import { RepositorySource } from "../../../src/server/repository-source.ts";
 import { openServer } from "../../../src/server/server.ts";
 import { type ServerOptions, withDefaults } from "../../../src/server/server-options.ts";
+import type { ModelGraph } from "../../../src/tensor/signature/model-graph.ts";
 import { authFiles, basic } from "../../access/auth-fixture.ts";
 import { tellingDriver } from "../../helpers/echo-driver.ts";
 import { connectKserve } from "../../helpers/kserve-grpc.ts";
@@ -165,6 +166,34 @@ describe("the columns of a table", () => {
   ])("are none for %s", async (_, signature) => {
     expect(await tableOf(signature)).toBeUndefined();
   });
+});
+
+test("the page gets the graph of a model's file, and the reason where there is none to draw", async () => {
+  const path = `${tempFolder()}/model.onnx`;
+  copyFileSync("test/fixtures/models/half-plus-two.onnx", path);
+  const models = { default: { driver: "onnx", path }, gone: { driver: "onnx", path }, echo: { driver: "null" } };
+  const { httpUrl } = await startServer({ models, auth: await authFiles() });
+  const ask = async (place: string, name = "root", password = "toor") => {
+    const headers = { authorization: basic(name, password) };
+    const answer = await fetch(`${httpUrl}/ui/models/${place}/graph`, { headers });
+    return { status: answer.status, body: await answer.text() };
+  };
+  const { status, body } = await ask("default/versions/1/stages/1", "alice", "open sesame");
+  expect([status, (JSON.parse(body) as ModelGraph).nodes.map(({ type }) => type)]).toEqual([
+    ...[200, ["Input", expect.any(String), expect.any(String), "Output"]],
+  ]);
+  expect(await ask("gone/versions/1/stages/1", "alice", "open sesame")).toMatchObject({ status: 404 });
+  rmSync(path);
+  for (const [place, expected, why] of [
+    ["gone/versions/1/stages/1", 400, "cannot be drawn"],
+    ["echo/versions/1/stages/1", 501, "this is none of them"],
+    ["default/versions/1/stages/2", 404, "no stage 2"],
+    ["default/versions/7/stages/1", 404, "not available"],
+  ] as const) {
+    const refused = await ask(place);
+    expect([place, refused.status, refused.body]).toEqual([place, expected, expect.stringContaining(why)]);
+    expect(refused.body).not.toContain(path);
+  }
 });
 
 test("a limit of rows in a model's configuration is not shown as batches", async () => {

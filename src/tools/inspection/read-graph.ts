@@ -1,0 +1,235 @@
+import { closeSync, fstatSync, openSync, readFileSync, statSync } from "node:fs";
+import { setImmediate } from "node:timers/promises";
+import { ONNX_TYPES } from "../../drivers/onnx/element-types.ts";
+import { ProtobufError, type ProtobufField, ProtobufFile } from "../../drivers/onnx/protobuf-file.ts";
+import { failedPrecondition, ServingError } from "../../errors.ts";
+import { GraphBuilder, type ModelGraph } from "../../tensor/signature/model-graph.ts";
+
+/** A format of which graphs are drawn. */
+interface Drawn {
+  readonly ending: RegExp;
+  /** Bytes of a file at most; Infinity for a format whose weights are skipped. */
+  readonly maxBytes: number;
+  readonly read: (path: string) => ModelGraph | Promise<ModelGraph>;
+}
+
+const DRAWN: readonly Drawn[] = [
+  { ending: /\.onnx$/i, maxBytes: Number.POSITIVE_INFINITY, read: readOnnx },
+  { ending: /\.xml$/i, maxBytes: 8_000_000, read: readOpenvino },
+  { ending: /\.tflite$/i, maxBytes: 32_000_000, read: readLite },
+];
+
+/**
+ * Reads the graph of an ONNX file, of OpenVINO's IR or of a .tflite file; other work of the thread goes on meanwhile.
+ * Throws `unimplemented` for other formats, and `failed_precondition` for a file that cannot be read; the messages have
+ * no path, and are for clients.
+ */
+export async function readGraph(path: string): Promise<ModelGraph> {
+  const drawn = DRAWN.find(({ ending }) => ending.test(path));
+  if (drawn === undefined) {
+    const message = "Graphs are drawn of ONNX files, OpenVINO's IR and .tflite files; this is none of them.";
+    throw new ServingError("unimplemented", message);
+  }
+  try {
+    if (statSync(path).size > drawn.maxBytes) throw new TooLarge();
+    return await drawn.read(path);
+  } catch (cause) {
+    throw failedPrecondition(`The model's file cannot be drawn: it is ${whyNot(cause)}.`, cause);
+  }
+}
+
+/** Thrown for a file that would have to be read as a whole, and is too large for that. */
+class TooLarge extends Error {}
+
+function whyNot(cause: unknown): string {
+  if (cause instanceof TooLarge) return "too large to be read while requests run";
+  return cause instanceof ProtobufError || cause instanceof ServingError
+    ? "damaged"
+    : "not there any more, or not to be read";
+}
+
+async function readLite(path: string): Promise<ModelGraph> {
+  return (await import("./inspect-tensorflow.ts")).graphOfTflite(path);
+}
+
+/** Parts of a file after which other work has its turn. */
+const TURN = 500;
+
+// Field numbers: https://github.com/onnx/onnx/blob/main/onnx/onnx.proto
+const GRAPH_OF_MODEL = 7;
+const GRAPH = { node: 1, initializer: 5, input: 11, output: 12, value: 13 };
+const NODE = { input: 1, output: 2, name: 3, operator: 4, domain: 7 };
+const TENSOR = { dims: 1, type: 2, name: 8 };
+const VALUE = { name: 1, type: 2 };
+const TYPE = { tensor: 1 };
+const TENSOR_TYPE = { element: 1, shape: 2 };
+const SHAPE = { dim: 1 };
+const DIM = { value: 1, name: 2 };
+
+async function readOnnx(path: string): Promise<ModelGraph> {
+  const descriptor = openSync(path, "r");
+  try {
+    const reader = new OnnxGraphReader(new ProtobufFile(descriptor));
+    return await reader.read(fstatSync(descriptor).size);
+  } finally {
+    closeSync(descriptor);
+  }
+}
+
+class OnnxGraphReader {
+  readonly #file: ProtobufFile;
+  readonly #graph = new GraphBuilder();
+
+  constructor(file: ProtobufFile) {
+    this.#file = file;
+  }
+
+  async read(size: number): Promise<ModelGraph> {
+    let parts = 0;
+    for (const { number, start, end } of this.#file.fields(0, size)) {
+      if (number !== GRAPH_OF_MODEL) continue;
+      for (const field of this.#file.fields(start, end)) {
+        this.#part(field);
+        if (++parts % TURN === 0) await setImmediate();
+      }
+    }
+    return this.#graph.build();
+  }
+
+  #part(field: ProtobufField): void {
+    if (field.number === GRAPH.node) this.#node(field);
+    if (field.number === GRAPH.initializer) this.#constant(field);
+    if (field.number === GRAPH.input) this.#graph.addInput(this.#value(field));
+    if (field.number === GRAPH.output) this.#graph.addOutput(this.#value(field));
+    if (field.number === GRAPH.value) this.#value(field);
+  }
+
+  #node(node: ProtobufField): void {
+    const fields = this.#fields(node);
+    const texts = (number: number) =>
+      fields.filter((field) => field.number === number).map((field) => this.#text(field));
+    const [[domain = ""], [operator = ""], [name = ""]] = [texts(NODE.domain), texts(NODE.operator), texts(NODE.name)];
+    const [takes, gives] = [texts(NODE.input), texts(NODE.output)];
+    const type = domain === "" || domain === "ai.onnx" ? operator : `${domain}:${operator}`;
+    if (type === "Constant") this.#graph.addConstant(gives[0] ?? "", 0);
+    else this.#graph.add({ name: name || (gives[0] ?? ""), type, takes, gives });
+  }
+
+  #constant(tensor: ProtobufField): void {
+    const fields = this.#fields(tensor);
+    const name = fields.find(({ number }) => number === TENSOR.name);
+    const dims = fields.filter(({ number }) => number === TENSOR.dims).flatMap((field) => this.#file.integers(field));
+    const [, bits = 0] = ONNX_TYPES[fields.find(({ number }) => number === TENSOR.type)?.value ?? 0] ?? [];
+    const elements = dims.reduce((product, size) => product * Number(size), 1);
+    if (name !== undefined) this.#graph.addConstant(this.#text(name), Math.ceil((elements * bits) / 8));
+  }
+
+  /** Describes a value, and returns its name. */
+  #value(value: ProtobufField): string {
+    const name = this.#child(value, VALUE.name);
+    const text = name === undefined ? "" : this.#text(name);
+    const tensor = this.#child(this.#child(value, VALUE.type), TYPE.tensor);
+    if (tensor === undefined) return text;
+    const [type = "unknown"] = ONNX_TYPES[this.#child(tensor, TENSOR_TYPE.element)?.value ?? 0] ?? [];
+    const shape = this.#child(tensor, TENSOR_TYPE.shape);
+    this.#graph.describe(text, type, shape && this.#sizes(shape));
+    return text;
+  }
+
+  #sizes(shape: ProtobufField): (number | string | undefined)[] {
+    const dims = this.#fields(shape).filter(({ number }) => number === SHAPE.dim);
+    return dims.map((dim) => {
+      const [size, name] = [this.#child(dim, DIM.value), this.#child(dim, DIM.name)];
+      return size?.value ?? (name && this.#text(name));
+    });
+  }
+
+  #child(message: ProtobufField | undefined, number: number): ProtobufField | undefined {
+    return message && this.#fields(message).find((field) => field.number === number);
+  }
+
+  #fields({ start, end }: ProtobufField): ProtobufField[] {
+    return [...this.#file.fields(start, end)];
+  }
+
+  #text({ start, end }: ProtobufField): string {
+    return this.#file.bytes(start, Math.min(end - start, MAX_NAME)).toString();
+  }
+}
+
+/** Bytes of a name that are read. */
+const MAX_NAME = 1000;
+const TAG = /<(\/?)(layer|body|output|port|data|edge)\b([^<>]{0,4096}?)\/?>|<dim>(-?\d+)<\/dim>/g;
+const ATTRIBUTE = /([\w-]+)="([^"]*)"/g;
+
+interface Layer {
+  readonly id: string;
+  readonly name: string;
+  readonly type: string;
+  readonly takes: string[];
+  bytes: number;
+  /** Of the first output; its sizes follow one by one. */
+  precision?: string;
+  readonly sizes: (number | undefined)[];
+}
+
+async function readOpenvino(path: string): Promise<ModelGraph> {
+  const reader = new IrGraphReader();
+  let parts = 0;
+  for (const [, close, tag, attributes = "", size] of readFileSync(path, "utf8").matchAll(TAG)) {
+    if (size === undefined) reader.tag(`${close}${tag}`, attributes);
+    else reader.size(Number(size));
+    if (++parts % TURN === 0) await setImmediate();
+  }
+  return reader.build();
+}
+
+/** Reads an IR's tags in their order; what loops and branches have within them is left out. */
+class IrGraphReader {
+  readonly #layers = new Map<string, Layer>();
+  #layer: Layer | undefined;
+  /** Loops and branches around a tag. */
+  #depth = 0;
+  /** Ports of outputs of the layer: 0 = it is before them, 1 = within the first. */
+  #port = 0;
+  #isOutput = false;
+
+  tag(name: string, text: string): void {
+    if (name === "body") this.#depth++;
+    if (name === "/body") this.#depth--;
+    if (this.#depth > 0) return;
+    const attributes = Object.fromEntries(
+      [...text.matchAll(ATTRIBUTE)].map(([, key = "", value = ""]) => [key, value]),
+    );
+    if (name === "layer") this.#begin(attributes);
+    if (name === "output" || name === "/output") this.#isOutput = name === "output";
+    if (name === "port" && this.#isOutput && ++this.#port === 1 && this.#layer)
+      this.#layer.precision = attributes.precision?.toLowerCase() ?? "";
+    if (name === "data" && this.#layer) this.#layer.bytes = Number(attributes.size ?? 0);
+    if (name === "edge") this.#layers.get(attributes["to-layer"] ?? "")?.takes.push(attributes["from-layer"] ?? "");
+  }
+
+  size(size: number): void {
+    if (this.#depth === 0 && this.#isOutput && this.#port === 1) this.#layer?.sizes.push(size < 0 ? undefined : size);
+  }
+
+  build(): ModelGraph {
+    const graph = new GraphBuilder();
+    for (const layer of this.#layers.values()) add(graph, layer);
+    return graph.build();
+  }
+
+  #begin({ id = "", name = "", type = "" }: Readonly<Record<string, string | undefined>>): void {
+    this.#layer = { id, name, type, takes: [], bytes: 0, sizes: [] };
+    [this.#port, this.#isOutput] = [0, false];
+    this.#layers.set(id, this.#layer);
+  }
+}
+
+function add(graph: GraphBuilder, { id, name, type, takes, bytes, precision, sizes }: Layer): void {
+  if (precision !== undefined) graph.describe(id, precision, sizes);
+  if (type === "Const") graph.addConstant(id, bytes);
+  else if (type === "Result") graph.addOutput(name, takes[0]);
+  else if (type === "Parameter") graph.addInput(name, id);
+  else graph.add({ name, type, takes, gives: [id] });
+}
