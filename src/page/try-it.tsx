@@ -2,13 +2,14 @@ import { useMemo, useState } from "preact/hooks";
 import type { PageVersion } from "../protocols/page/page-data.ts";
 import { OutcomeView } from "./answer-view.tsx";
 import type { Live } from "./camera-field.tsx";
+import { CompareView } from "./compare-view.tsx";
 import { CopyLink, canCopy, useCopy } from "./copy-link.tsx";
 import { InputField } from "./input-field.tsx";
 import { KeptRequests } from "./kept-requests.tsx";
 import { LANGUAGES, type Language, type SentRequest, snippet } from "./snippets.ts";
 import { TableForm } from "./table-form.tsx";
 import { type Form, useForm } from "./use-form.ts";
-import { useRuns } from "./use-runs.ts";
+import { infer, useRuns } from "./use-runs.ts";
 
 /** A form that runs a version of a model. */
 export function TryIt({ shown }: { readonly shown: PageVersion }) {
@@ -46,6 +47,7 @@ export function TryIt({ shown }: { readonly shown: PageVersion }) {
       <KeptRequests model={model} count={count} onFill={form.fill} />
       {/* No one can listen to an answer for each frame. */}
       <div aria-live={isLive ? "off" : "polite"}>{answer}</div>
+      {!isDecoupled && <CompareView shown={shown} run={(one) => infer(one, () => form.readInputs(form.stateOf))} />}
       {/* Those programs take one answer. */}
       {!isDecoupled && <SnippetsView readRequest={form.toRequest} />}
     </section>
