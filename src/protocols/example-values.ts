@@ -22,6 +22,15 @@ export function exampleValues(signature: Signature): Readonly<Record<string, unk
   return isComplete ? Object.fromEntries(values) : undefined;
 }
 
+/** Names that people give to images which their hooks decode. */
+const IMAGE_NAMES = /image|photo|picture|frame/i;
+
+/** Checks if an input takes encoded images: by its shape, or, one of bytes that hooks take, by its name. */
+export function isImageInput(input: KnownInput): boolean {
+  const { name, dtype } = input;
+  return dtype === "bytes" ? IMAGE_NAMES.test(name) : dtype !== undefined && takesImages({ ...input, dtype });
+}
+
 /** An input of any rank gets a list. */
 function exampleValue(input: KnownInput): unknown {
   const { dtype, shape } = input;
@@ -30,7 +39,8 @@ function exampleValue(input: KnownInput): unknown {
   if (dtype?.startsWith("complex")) return undefined;
   const [example] = guessExamples([{ ...input, dtype: dtype ?? "float32", shape: shape ?? [1] }]);
   if (example === undefined || elementCount(example.shape) > MAX_ELEMENTS) return undefined;
-  return example.shape.reduceRight<unknown>((inner, size) => new Array(size).fill(inner), plainElement(example));
+  const element = isImageInput(input) ? { b64: exampleImage(input) } : plainElement(example);
+  return example.shape.reduceRight<unknown>((inner, size) => new Array(size).fill(inner), element);
 }
 
 /** PNGs of one pixel, with one channel and with three. */

@@ -1,6 +1,7 @@
 import { createServer, request as requestHttp } from "node:http";
 import type { AddressInfo } from "node:net";
 import { describe, expect, onTestFinished, test } from "vitest";
+import type { Hooks } from "../../src/hooks/hooks.ts";
 import { authFiles, TOKENS } from "../access/auth-fixture.ts";
 import { startServer } from "../helpers/start-server.ts";
 import { lacksChromium, openPage, seriousFindings } from "./browser.ts";
@@ -38,6 +39,34 @@ describe.skipIf(lacksChromium())("the page of the API", () => {
     await page.getByRole("button", { name: "Send" }).press("Enter");
     await page.getByText(/^400 /).waitFor();
     expect(await answer.innerText()).toContain('"error"');
+  });
+
+  test("has the calls of a model first, and puts a file into a body", async () => {
+    const given: string[] = [];
+    const hooks = {
+      inputs: [{ name: "photo", dtype: "bytes", shape: [1] }],
+      outputs: [{ name: "size", dtype: "int32", shape: [1] }],
+      process: ({ photo }: { photo: { data: Uint8Array[] } }) => {
+        given.push(Buffer.from(photo.data[0] ?? []).toString());
+        return { size: [given.at(-1)?.length ?? 0] };
+      },
+    } as unknown as Hooks;
+    const { httpUrl } = await startServer({ models: { ...models, photos: { stages: [{ driver: "null" }], hooks } } });
+    const page = await openPage(`${httpUrl}/docs`);
+    const paths = await page.getByRole("region", { name: "half" }).locator("code:not(.method)").allInnerTexts();
+    expect(paths).toEqual([
+      ...["/v2/models/half/infer", "/v1/models/half:predict", "/predict/half", "/v2/models/half/ready"],
+      "/v1/models/half:regress",
+    ]);
+    await page.getByText("Run the model photos", { exact: true }).click();
+    await page
+      .getByLabel("A file in place of")
+      .setInputFiles({ name: "a.png", mimeType: "", buffer: Buffer.from("own") });
+    await expect.poll(() => page.getByLabel("Body, as JSON").inputValue()).toContain('"b64": "file a.png"');
+    await page.getByRole("button", { name: "Send" }).click();
+    await page.getByText(/^200 /).waitFor();
+    expect(given).toEqual(["own"]);
+    expect(await seriousFindings(page)).toEqual([]);
   });
 
   test("fills the path of a call, and asks for credentials where the server needs them", async () => {

@@ -260,8 +260,9 @@ function predictOperation(name: string, signature: Signature): object {
 function exampleBody(signature: Signature): object | undefined {
   const values = exampleValues(signature);
   const needed = signature.inputs?.filter(isRequired);
-  if (values === undefined || needed === undefined || needed.some(takesImages)) return needed ? undefined : values;
-  return { inputs: Object.fromEntries(needed.map(({ name, dtype }) => [name, { dtype, data: values[name] }])) };
+  if (values === undefined || needed === undefined) return values;
+  const toTensor = (spec: TensorSpec) => ({ dtype: takesImages(spec) ? "bytes" : spec.dtype, data: values[spec.name] });
+  return { inputs: Object.fromEntries(needed.map((spec) => [spec.name, toTensor(spec)])) };
 }
 
 const OBJECT = { type: "object" };
@@ -287,6 +288,7 @@ function isRequired(spec: TensorSpec): boolean {
 /** A dtype is a name, or TensorFlow's number. */
 function inputSchema(spec: TensorSpec): object {
   const numbers = DATA_TYPES.flatMap(([, number, dtype]) => (dtype === spec.dtype ? [number] : []));
+  if (takesImages(spec)) return tensorSchema({ enum: [...numbers, spec.dtype, "bytes"] }, {});
   return tensorSchema({ enum: [...numbers, spec.dtype] }, valueSchema(spec));
 }
 

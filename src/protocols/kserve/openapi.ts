@@ -12,11 +12,12 @@ import {
   refusals,
   withOwnIds,
 } from "../endpoint-paths.ts";
-import { exampleImage } from "../example-values.ts";
+import { exampleImage, isImageInput } from "../example-values.ts";
 import { flatSchema, nestedSchema } from "../value-schema.ts";
 import { DATATYPE_NAMES, datatypeOf } from "./datatype.ts";
 import { describeAll } from "./describe-all.ts";
 import { hasType } from "./model-metadata.ts";
+import { MODEL_READY_SCHEMAS } from "./openapi-schemas.ts";
 
 const TAG = "KServe V2";
 
@@ -42,6 +43,7 @@ export async function openApiDocument(
     const path = `/v2/models/${encodeURIComponent(name)}/infer`;
     const named = { summary: `Run the model ${name}`, tags: [name], operationId: operationIdOf("post", path) };
     paths[path] = { post: { ...named, ...inferOperation(signature) } };
+    Object.assign(paths, endpointPaths(name, [readyEndpoint(name)]));
   }
   return {
     openapi: "3.1.0",
@@ -49,6 +51,11 @@ export async function openApiDocument(
     paths: withOwnIds(paths),
     components: { schemas: { Error: ERROR, InferParameters: PARAMETERS } },
   };
+}
+
+function readyEndpoint(name: string): Endpoint {
+  const path = `/v2/models/${encodeURIComponent(name)}/ready`;
+  return { method: "GET", path, summary: `Tell whether the model ${name} is ready`, schemas: MODEL_READY_SCHEMAS };
 }
 
 const BINARY =
@@ -164,5 +171,6 @@ function exampleInput(spec: TensorSpec): object | undefined {
   const datatype = datatypeOf(dtype)?.name;
   const count = elementCount(example?.shape ?? []);
   if (example === undefined || datatype === undefined || count > MAX_ELEMENTS) return undefined;
-  return { name, datatype, shape: example.shape, data: new Array(count).fill(plainElement(example)) };
+  const element = isImageInput(spec) ? { b64: exampleImage(spec) } : plainElement(example);
+  return { name, datatype, shape: example.shape, data: new Array(count).fill(element) };
 }

@@ -10,7 +10,7 @@ import type { HttpExchange } from "../../proxy/http-exchange.ts";
 import type { HttpAnswer, HttpDependencies, HttpRoute, PathParameters } from "../../proxy/http-route.ts";
 import type { PageSources } from "../../proxy/page-sources.ts";
 import type { InferenceService } from "../../serving/inference-service.ts";
-import { endpointPaths, withOwnIds } from "../endpoint-paths.ts";
+import { endpointPaths, type Paths, withOwnIds } from "../endpoint-paths.ts";
 import { HEALTH_ENDPOINT } from "../http-standard/http-standard.ts";
 import { kibernetikaPaths } from "../kibernetika/kibernetika.ts";
 import { describeAll } from "../kserve/describe-all.ts";
@@ -159,14 +159,28 @@ async function apiDocument({
   const document = await openApiDocument(KSERVE_ENDPOINTS, service);
   const models = await describeAll(service);
   const paths = {
+    ...document.paths,
     ...tensorflowPaths(models),
     ...kibernetikaPaths(models),
-    ...document.paths,
     ...sagemakerPaths(platform !== undefined),
     ...simpleTensorflowServingPaths(),
     ...endpointPaths("Server", [HEALTH_ENDPOINT, METRICS_ENDPOINT]),
   };
-  return { ...document, info: { ...document.info, title: "kserving" }, paths: withOwnIds(paths) };
+  return { ...document, info: { ...document.info, title: "kserving" }, paths: withOwnIds(inOrder(paths)) };
+}
+
+/** Paths of the calls that most people make, in the order in which a reader is to find them. */
+const FIRST = [/^\/v2\/models\/[^/{]+\/infer$/, /:predict$/, /^\/predict\//, /^\/v2\/models\/[^/{]+\/ready$/];
+/** Those that clients of TensorFlow Serving's examples alone make. */
+const LAST = /:(?:classify|regress)$/;
+
+/** The paths with those of {@link FIRST} before all others; among equals the order stays. */
+function inOrder(paths: Paths): Paths {
+  const rankOf = (path: string) => {
+    const found = FIRST.findIndex((pattern) => pattern.test(path));
+    return found >= 0 ? found : FIRST.length + Number(LAST.test(path));
+  };
+  return Object.fromEntries(Object.entries(paths).sort(([a], [b]) => rankOf(a) - rankOf(b)));
 }
 
 const DONE: HttpAnswer = { contentType: "application/json", body: Buffer.from('{"done":true}') };

@@ -1,6 +1,8 @@
 import { expect, test } from "vitest";
 import type { Hooks } from "../../../src/hooks/hooks.ts";
 import type { ServerOptions } from "../../../src/server/server-options.ts";
+import { decodeImage } from "../../../src/tensor/media/decode-image.ts";
+import type { Tensor } from "../../../src/tensor/tensor.ts";
 import { authFiles, basic } from "../../access/auth-fixture.ts";
 import { PIXELS } from "../../helpers/echo-driver.ts";
 import { startServer } from "../../helpers/start-server.ts";
@@ -109,6 +111,18 @@ test("classify and regress are there for models whose outputs may be such result
   expect(results).toEqual({ type: "array", items: { type: "number" } });
 });
 
+test("of each model the calls that most people make come first, and those of examples last", async () => {
+  const paths = await readDocument({
+    models: { half: { path: "test/fixtures/models/half-plus-two.onnx" }, any: { driver: "null" } },
+  });
+  const of = (name: string) => Object.keys(paths).filter((path) => path.includes(`/${name}`));
+  const first = (name: string) => [
+    ...[`/v2/models/${name}/infer`, `/v1/models/${name}:predict`, `/predict/${name}`, `/v2/models/${name}/ready`],
+  ];
+  expect(of("half")).toEqual([...first("half"), "/v1/models/half:regress"]);
+  expect(of("any")).toEqual([...first("any"), "/v1/models/any:classify", "/v1/models/any:regress"]);
+});
+
 test("a call that needs no model answers in the type that the document says", async () => {
   const { httpUrl } = await startServer({ models });
   const paths = await readDocument();
@@ -125,7 +139,15 @@ test("a call that needs no model answers in the type that the document says", as
 test("an example of the document is a request that the model answers, an image among it", async () => {
   const driver = `${tempFolder({ "driver.ts": PIXELS })}/driver.ts`;
   const half = { path: "test/fixtures/models/half-plus-two.onnx" };
-  const { httpUrl } = await startServer({ models: { pixels: { driver }, half } });
+  // A chain that decodes the image of a request in its hooks.
+  const decodes: Hooks = {
+    inputs: [{ name: "image", dtype: "bytes" }],
+    outputs: [{ name: "sizes", dtype: "int32", shape: [3] }],
+    process: async ({ image }) => ({ sizes: [...(await decodeImage(image as Tensor)).shape] }),
+  };
+  const { httpUrl } = await startServer({
+    models: { pixels: { driver }, half, chain: { driver: "null", hooks: decodes } },
+  });
   const { paths } = (await (await fetch(`${httpUrl}/docs/openapi.json`)).json()) as { paths: Json };
   const answers: Record<string, Json> = {};
   for (const [path, { post }] of Object.entries<Json>(paths)) {
@@ -138,6 +160,10 @@ test("an example of the document is a request that the model answers, an image a
     "/v2/models/pixels/infer": expect.objectContaining({
       outputs: [expect.objectContaining({ shape: [1, 1, 1, 3] }), expect.objectContaining({ shape: [1, 1] })],
     }),
+    "/predict/pixels": { photo: [[[[128, 128, 128]]]], note: [["a"]] },
+    "/v1/models/chain:predict": { outputs: [1, 1, 3] },
+    "/predict/chain": { sizes: [1, 1, 3] },
+    "/v2/models/chain/infer": expect.objectContaining({ outputs: [expect.objectContaining({ data: [1, 1, 3] })] }),
     "/v1/models/half:predict": { outputs: [2.5] },
     "/v1/models/half:regress": { results: [2.5] },
     "/predict/half": { y: [2.5] },
