@@ -9,6 +9,7 @@ import { shellWord } from "../../platform/text/terminal.ts";
 import { withProgress } from "../live-line.ts";
 import { type ClientSource, clientFiles } from "../scaffold/client-files.ts";
 import {
+  agentsText,
   DRIVER_FILES,
   HOOK_FILES,
   PROJECT_FILES,
@@ -31,8 +32,8 @@ Examples:
   kserving new project serving
   kserving new client && cd client && npm start
 
-The folder has a README, types, and a test that passes; that of a client has a program that calls a running server. It
-finds this kserving in its node_modules.
+The folder has a README, an AGENTS.md for coding assistants, types, and a test that passes; that of a client has a
+program that calls a running server. It finds this kserving in its node_modules.
 `;
 
 /** `kserving new`: writes a folder to begin with. */
@@ -130,7 +131,8 @@ interface NewFolder {
 
 /** All files of a new folder. */
 function scaffoldFiles({ source, kind, folder, packageRoot }: NewFolder): ScaffoldFiles {
-  const { start, files } = kind === "client" ? clientFiles(source as ClientSource) : SCAFFOLDS[kind];
+  const scaffold = kind === "client" ? clientFiles(source as ClientSource) : SCAFFOLDS[kind];
+  const { start, files } = scaffold;
   const test = kind === "client" ? {} : { test: "node --test" };
   const manifest = {
     name:
@@ -148,6 +150,7 @@ function scaffoldFiles({ source, kind, folder, packageRoot }: NewFolder): Scaffo
     "package.json": `${JSON.stringify(manifest, null, 2)}\n`,
     "tsconfig.json": `${JSON.stringify(compilerChoices(files), null, 2)}\n`,
     ".gitignore": "node_modules/\n",
+    "AGENTS.md": agentsText(scaffold),
     ...files,
   };
 }

@@ -25,6 +25,10 @@ export function clientFiles(
   const program = runsTypes ? "call.ts" : "call.mjs";
   return {
     start: `node ${program}`,
+    about: {
+      purpose: `A program that calls the models at ${address}, whose types are in models.d.ts.`,
+      pages: ["client", "kserve"],
+    },
     files: {
       "models.d.ts": writeModelTypes(models, address),
       [program]: programOf({ address, models }, runsTypes ? IN_TYPESCRIPT : IN_JAVASCRIPT),

@@ -5,6 +5,42 @@ export type ScaffoldFiles = Readonly<Record<string, string>>;
 export interface Scaffold {
   readonly start: string;
   readonly files: ScaffoldFiles;
+  /** For AGENTS.md: its purpose, and pages of the documentation. */
+  readonly about: About;
+}
+
+interface About {
+  readonly purpose: string;
+  readonly pages: readonly string[];
+}
+
+/** The text of AGENTS.md, which coding assistants read first. */
+export function agentsText({ start, files, about: { purpose, pages } }: Scaffold): string {
+  const test = Object.keys(files).find((file) => file.endsWith(".test.mjs"));
+  const [testing, advice] =
+    test === undefined
+      ? ["", "After each change run the compiler."]
+      : [
+          `    npm test                         # runs ${test}, without any port\n`,
+          "After each change run the tests and the compiler; a server started with `--watch` takes it over at once.",
+        ];
+  const docs = [...pages, "errors", "commands", "configuration"].map((page) => `docs/${page}.md`);
+  return `# For coding assistants
+
+${purpose} kserving is a model server; README.md here says the same for people.
+
+${testing}    npm start                        # ${start}
+    npm install && npm run typecheck # the compiler, without writing anything
+
+- ${advice}
+- A server that runs tells what it serves at http://localhost:9001/llms.txt, with a request to each model, and each
+  model's calls at http://localhost:9001/v2/models/NAME/openapi.json.
+- Errors of \`/predict\` and \`/v2\` have \`code\`, \`reason\`, \`field\`, \`expected\`, \`did_you_mean\` and \`docs\` beside \`error\`.
+- \`npx --no kserving --help\` lists the commands, \`npx --no kserving inspect FILE\` says what a model takes, and
+  \`npx --no kserving doctor\` what is missing on this machine.
+- The types are in \`node_modules/kserving/dist/index.d.ts\`, the documentation is in \`node_modules/kserving\`:
+  ${docs.join(", ")}.
+`;
 }
 
 const HOOKS = `import { defineHooks, tensorOf } from "kserving";
@@ -67,6 +103,7 @@ const PROJECT_START = "kserving --config serving.yaml";
 /** A hook file with its test. */
 export const HOOK_FILES: Scaffold = {
   start: HOOK_START,
+  about: { purpose: "Hooks in TypeScript that run before and after a model.", pages: ["hooks", "tensors"] },
   files: { "hooks.ts": HOOKS, "hooks.test.mjs": HOOK_TEST, "README.md": hookReadme(HOOK_START) },
 };
 
@@ -119,6 +156,7 @@ const STREAM_START = "kserving --driver null --hooks hooks.ts --name each --http
 /** A hook file that answers in parts, with its test. */
 export const STREAM_FILES: Scaffold = {
   start: STREAM_START,
+  about: { purpose: "Hooks in TypeScript that answer in parts.", pages: ["hooks", "tensors", "kserve"] },
   files: {
     "hooks.ts": STREAM_HOOKS,
     "hooks.test.mjs": STREAM_TEST,
@@ -153,6 +191,10 @@ test("the configuration can be served", () => {
 /** A configuration file with hooks, and a test of both. */
 export const PROJECT_FILES: Scaffold = {
   start: PROJECT_START,
+  about: {
+    purpose: "A configuration with models, and their hooks in TypeScript.",
+    pages: ["hooks", "models", "tensors"],
+  },
   files: {
     "serving.yaml": CONFIG,
     "hooks.ts": HOOKS,
@@ -236,6 +278,10 @@ const DRIVER_README = `# A driver for kserving
 /** A driver with a model of its format, and its test. */
 export const DRIVER_FILES: Scaffold = {
   start: DRIVER_START,
+  about: {
+    purpose: "A driver in TypeScript, which loads and runs models of its own format.",
+    pages: ["drivers/own-drivers", "tensors"],
+  },
   files: {
     "driver.ts": DRIVER,
     "driver.test.mjs": DRIVER_TEST,

@@ -3,6 +3,7 @@ import { existsSync, readdirSync, readFileSync, symlinkSync, writeFileSync } fro
 import { dirname, join, resolve } from "node:path";
 import { promisify } from "node:util";
 import { describe, expect, test } from "vitest";
+import { COMMAND_NAMES } from "../../../src/cli/command-names.ts";
 import type { Hooks } from "../../../src/hooks/hooks.ts";
 import { startServer } from "../../helpers/start-server.ts";
 import { tempFolder } from "../../helpers/temp-folder.ts";
@@ -20,9 +21,14 @@ test.each([["hooks"], ["hooks", "--stream"], ["driver"], ["project"]])(
     expect(existsSync(join(folder, "node_modules/kserving/package.json"))).toBe(true);
     const { name, scripts } = JSON.parse(readFileSync(join(folder, "package.json"), "utf8"));
     expect(name).toBe("my-folder");
-    const readme = readFileSync(join(folder, "README.md"), "utf8");
+    const [readme, agents] = ["README.md", "AGENTS.md"].map((file) => readFileSync(join(folder, file), "utf8"));
     for (const text of [scripts.start, files.find((file: string) => file.endsWith(".test.mjs"))])
-      expect(readme).toContain(text);
+      for (const page of [readme, agents]) expect(page).toContain(text);
+    const [, , pages = ""] = /documentation is in `(.+)`:\s+(.+)\.$/m.exec(agents ?? "") ?? [];
+    expect(pages.split(", ").length).toBeGreaterThan(3);
+    for (const page of pages.split(", ")) expect([page, existsSync(page)]).toEqual([page, true]);
+    const commands = [...(agents ?? "").matchAll(/npx --no kserving ([a-z]+)/g)].map(([, command]) => command);
+    for (const command of commands) expect(COMMAND_NAMES).toContain(command);
   },
 );
 
