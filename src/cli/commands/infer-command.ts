@@ -39,7 +39,7 @@ Examples:
 
 A value is JSON, a text, or @FILE: .npy, .json and .csv are read, any other file is one element of bytes, which is an
 image to an image input. @FILE without a name is the only input, or a .json with all of them; of a model of tables it
-has rows: a .csv with a line of names, or a list of objects.
+has rows: a .csv with a line of names, or a list of objects, or of lists in the order of the columns.
 `;
 
 /** Flags that choose the model. */

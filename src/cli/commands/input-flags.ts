@@ -47,13 +47,16 @@ function isTable({ inputs, isTabular }: Signature): boolean {
   return inputs.length > 1 && inputs.every(({ shape }) => shape?.length === 1 && shape[0] === -1);
 }
 
+/** Columns that a message names. */
+const MAX_NAMES = 20;
+
 /** Most memory that the values of a table take, in bytes. */
 const MAX_TABLE_BYTES = 1024 ** 3;
 
 /** Rows of a table, from JSON or CSV, as a server reads them; undefined for other values. */
 async function readTable(flag: string, signature: Signature): Promise<Values | undefined> {
   const isCsv = /^@.*\.csv$/i.test(flag);
-  const value = isCsv ? undefined : await readValue(flag, flag);
+  const value = isCsv ? undefined : byName(await readValue(flag, flag), signature);
   const isList = Array.isArray(value) && (signature.inputs === undefined || value.every(isPlainObject));
   const isRows = isList || (isRequest(value) && !("inputs" in value) && hasAllOf(value, signature));
   if (!isCsv && !isRows) return undefined;
@@ -63,6 +66,18 @@ async function readTable(flag: string, signature: Signature): Promise<Values | u
     : Buffer.from(JSON.stringify(request));
   const signatures = { [DEFAULT_SIGNATURE]: { ...signature, isTabular: true as const } };
   return decodePredict(body, signatures, MAX_TABLE_BYTES, isCsv).inputs;
+}
+
+/** Rows without names have the order of the columns; one of another length is refused. */
+function byName(value: Value, { inputs }: Signature): Value {
+  if (inputs === undefined || !Array.isArray(value) || !value.every(Array.isArray)) return value;
+  const names = inputs.map(({ name }) => name);
+  const other = value.find((row) => row.length !== names.length);
+  if (other !== undefined)
+    throw invalidArgument(
+      `--input has a row of ${other.length} values; the model has ${names.length} columns, ${names.slice(0, MAX_NAMES).join(", ")}.`,
+    );
+  return value.map((row) => Object.fromEntries(names.map((name, index) => [name, row[index]])));
 }
 
 /** Other flags may give what an object lacks, and a name that no input has is told as such. */

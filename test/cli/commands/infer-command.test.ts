@@ -56,6 +56,7 @@ test.each([
   ["CSV with a line of names", `@${at("rows.csv")}`],
   ["a list of objects", '[{"city":"Rome","age":30.5},{"city":null,"age":null}]'],
   ["columns", '{"city":["Rome",null],"age":[30.5,null]}'],
+  ["a list of rows in the order of the columns", '[[30.5,"Rome"],[null,null]]'],
 ])("%s is the rows of a model of tables", async (_, input) => {
   const column = { shape: [-1] } as const;
   const columns = [
@@ -69,6 +70,16 @@ test.each([
     expect(city).toMatchObject({ dtype: "bytes", data: [Buffer.from("Rome"), Uint8Array.of(0xff)].map(toBytes) });
     expect(others).toEqual({});
   }
+});
+
+test("a row of a table with too few values is refused, with the columns", async () => {
+  const inputs = [
+    { name: "age", dtype: "float64", shape: [-1] },
+    { name: "city", dtype: "bytes", shape: [-1] },
+  ] as const;
+  await expect(readInputs(["[[30.5]]"], { inputs })).rejects.toThrow(
+    "--input has a row of 1 values; the model has 2 columns, age, city.",
+  );
 });
 
 const toBytes = (bytes: Uint8Array) => Uint8Array.from(bytes);
