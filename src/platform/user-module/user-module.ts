@@ -160,10 +160,12 @@ function compileError(path: string, reason: unknown): ServingError {
   if (first === undefined) {
     return failedPrecondition(`${path} could not be compiled: ${reasonText(reason)}`, reason);
   }
-  const { location, text } = first;
+  const { location, text, notes } = first;
   if (location === null) return failedPrecondition(`${path}: ${text}`, reason);
   const { file, line, column } = location;
-  return errorAt({ file, line, column: column + 1 }, path, { text, hint: compileHint(text, resolve(file)), reason });
+  const meant = notes.find((note) => note.text.startsWith("Did you mean"))?.text;
+  const hint = meant === undefined ? compileHint(text, resolve(file)) : `. ${meant}`;
+  return errorAt({ file, line, column: column + 1 }, path, { text, hint, reason });
 }
 
 /** A package's name at the beginning of an import, without the path in it. */

@@ -180,6 +180,13 @@ describe("what does not load says where", () => {
     );
   });
 
+  test("a name that another file of the user does not export is told with the one that was meant", async () => {
+    const files = { "hooks.ts": 'import { helpr } from "./help.ts";\nhelpr();', "help.ts": "export const helper = 1;" };
+    await expect(load(files)).rejects.toThrow(
+      /hooks\.ts:1:10: No matching export in ".*help\.ts" for import "helpr"\. Did you mean to import "helper" instead\?$/,
+    );
+  });
+
   test("a file that is not there, and a folder", async () => {
     await expect(load({}, "hooks.ts")).rejects.toThrow(
       /hooks\.ts does not exist; expected a TypeScript or JavaScript file \(/,
