@@ -40,8 +40,9 @@ function isColumn({ shape }: LooseSpec): boolean {
 
 async function find(
   model: ModelHandle | undefined,
-  { inputs: specs, suggestedInputs = [] }: Signature,
+  { inputs, suggestedInputs = [], modelInputs }: Signature,
 ): Promise<ExampleInputs> {
+  const specs = inputs ?? modelInputs;
   const needed = specs?.filter((spec) => spec.default === undefined) ?? complete(suggestedInputs);
   const likely = model?.likelyInputs ?? [];
   const lists = needed === undefined ? likely : [needed];

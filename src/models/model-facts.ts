@@ -111,6 +111,7 @@ const SIGNATURE: Checks<ModelFacts["signatures"][string]> = {
   inputs: isAbsentOr(isSpecs),
   inputNames: isAbsentOr(isListOf(isText)),
   suggestedInputs: isAbsentOr(isLooseSpecs),
+  modelInputs: isAbsentOr(isSpecs),
   isTabular: isAbsentOr((value) => value === true),
   outputs: isAbsentOr(isSpecs),
   method: isAbsentOr((value) => value === "predict" || value === "classify" || value === "regress"),

@@ -59,11 +59,15 @@ function chainSignature(models: readonly SignedModel[], hooks: HookEdges | undef
 function withHooks(model: Signature, hooks: HookEdges | undefined): Signature {
   if (hooks === undefined) return model;
   return {
-    ...(hooks.inputs === undefined
-      ? !hooks.changesInputs && pickInputs(model)
-      : { inputs: hooks.inputs.map((spec) => withModelFacts(spec, model)) }),
+    ...inputsOf(model, hooks),
     ...pickOutputs(hooks.outputs ?? (hooks.changesOutputs ? undefined : model.outputs)),
   };
+}
+
+function inputsOf(model: Signature, { inputs, changesInputs }: HookEdges): Signature {
+  if (inputs !== undefined) return { inputs: inputs.map((spec) => withModelFacts(spec, model)) };
+  if (!changesInputs) return pickInputs(model);
+  return model.inputs === undefined ? {} : { modelInputs: model.inputs };
 }
 
 /**

@@ -29,6 +29,8 @@ export interface DecodeGenerateOptions {
   readonly maxBytes: number;
   /** The model's inputs; absent = it takes any. */
   readonly inputs: readonly GenerateInput[] | undefined;
+  /** As a signature has them. */
+  readonly modelInputs?: readonly GenerateInput[] | undefined;
 }
 
 /** The known facts about an input, as plain data. */
@@ -64,7 +66,7 @@ export function decodeGenerate(body: Uint8Array, options: DecodeGenerateOptions)
   const root = parseKserveObject(body, budget, repeated);
   if (isInferBody(root, options))
     return { ...decodeInfer(body, { model, version, maxBytes, headerLength: body.length }), isInfer: true };
-  const mapping = new Mapping(options.inputs, budget);
+  const mapping = new Mapping(options, budget);
   mapping.addRoot(root);
   const { inputs, parameters, modelParameters } = mapping;
   const form = readForm(parameters, []);
@@ -103,11 +105,13 @@ class Mapping {
   readonly parameters = new Map<string, Parameter>();
   readonly modelParameters = new Map<string, Parameter>();
   readonly #specs: ReadonlyMap<string, GenerateInput> | undefined;
+  readonly #modelInputs: readonly GenerateInput[];
   readonly #budget: DecodeBudget;
 
-  constructor(specs: readonly GenerateInput[] | undefined, budget: DecodeBudget) {
+  constructor({ inputs, modelInputs = [] }: DecodeGenerateOptions, budget: DecodeBudget) {
     this.#budget = budget;
-    this.#specs = specs && new Map(specs.map((spec) => [spec.name, spec]));
+    this.#specs = inputs && new Map(inputs.map((spec) => [spec.name, spec]));
+    this.#modelInputs = modelInputs;
   }
 
   addRoot(root: JsonObject): void {
@@ -120,7 +124,7 @@ class Mapping {
 
   #addUndeclared(name: string, value: NonNullable<JsonValue>): void {
     this.#budget.countInputs(1);
-    this.inputs.push([name, toUndeclared(name, value)]);
+    this.inputs.push([name, toUndeclared(name, value, this.#modelInputs.find((spec) => spec.name === name)?.dtype)]);
   }
 
   #addNested(value: JsonValue): void {
@@ -157,8 +161,8 @@ function toParameter(name: string, value: NonNullable<JsonValue>, place: string)
   );
 }
 
-function toUndeclared(name: string, value: NonNullable<JsonValue>): Tensor {
-  const tensor = toJsonTensor(value, inferDType([value]), createKserveRules(name));
+function toUndeclared(name: string, value: NonNullable<JsonValue>, likely: DType | undefined): Tensor {
+  const tensor = toJsonTensor(value, inferDType([value], undefined, likely), createKserveRules(name));
   return tensor.shape.length === 0 ? reshape(tensor, [1]) : tensor;
 }
 

@@ -229,8 +229,9 @@ async function receiveGenerate({ service, exchange, model, version }: KserveCall
   const call = exchange.callInfo();
   const lease = await acquireModel(service, toModelRef(model, version), call);
   try {
-    const inputs = generateInputs(defaultSignature(lease.description).inputs);
-    const options = { model, version, maxBytes: exchange.maxMessageBytes, inputs };
+    const signature = defaultSignature(lease.description);
+    const [inputs, modelInputs] = [signature.inputs, signature.modelInputs].map(generateInputs);
+    const options = { model, version, maxBytes: exchange.maxMessageBytes, inputs, modelInputs };
     const isLarge = body.length > LARGE_MESSAGE_BYTES;
     const request = isLarge
       ? await exchange.decode(decodeGenerateJob, [body, options], body)

@@ -16,7 +16,7 @@ import {
 import { JsonWriter } from "../../tensor/codecs/json/json-writer.ts";
 import { type TensorStyle, writeTensor } from "../../tensor/codecs/json/tensor-json.ts";
 import { createRecord } from "../../tensor/record.ts";
-import { knownInputs, type Signature, type TensorSpec } from "../../tensor/signature/signature.ts";
+import { knownInputs, likelyDType, type Signature, type TensorSpec } from "../../tensor/signature/signature.ts";
 import { createTensors, type Tensors } from "../../tensor/tensor.ts";
 import { createKibernetikaRules } from "../kibernetika/http-codec.ts";
 import { isBase64Object } from "../tensorflow-serving/json-tensor-rules.ts";
@@ -192,13 +192,16 @@ function isNamed(data: JsonValue): data is JsonObject {
 function inferSpecs(data: JsonValue, signature: Signature, budget: DecodeBudget): readonly Spec[] {
   const names = knownInputs(signature)?.map(({ name }) => name) ?? [];
   const only = names.length === 1 ? names[0] : undefined;
-  if (!isNamed(data)) return [{ name: only ?? UNNAMED_INPUT, dtype: inferDType([data]) }];
+  const typed = (name: string, value: JsonValue): Spec => {
+    return { name, dtype: inferDType([value], undefined, likelyDType(signature, name)) };
+  };
+  if (!isNamed(data)) return [typed(only ?? UNNAMED_INPUT, data)];
   const given = Object.keys(data);
   budget.countInputs(given.length);
   if (only !== undefined && given.length === 1 && given[0] === ANY_INPUT) {
-    return [{ name: only, dtype: inferDType([data[ANY_INPUT] as JsonValue]) }];
+    return [typed(only, data[ANY_INPUT] as JsonValue)];
   }
-  return given.map((name) => ({ name, dtype: inferDType([data[name] as JsonValue]) }));
+  return given.map((name) => typed(name, data[name] as JsonValue));
 }
 
 function rulesOf(name: string, { encodedInput }: ReadDataOptions): JsonTensorRules {

@@ -14,7 +14,7 @@ import {
   listLength,
 } from "../../tensor/codecs/json/json-value.ts";
 import { type ChosenSignature, chooseSignature, type UsedNames } from "../../tensor/signature/choose-signature.ts";
-import { type Signature, type TensorSpec, takesImages } from "../../tensor/signature/signature.ts";
+import { likelyDType, type Signature, type TensorSpec, takesImages } from "../../tensor/signature/signature.ts";
 import { createTensors, type Tensors } from "../../tensor/tensor.ts";
 import { type KnownInputs, readInstances, UNNAMED_INPUT } from "./http-rows.ts";
 import { isBase64Object, rulesOf, rulesWithMissing } from "./json-tensor-rules.ts";
@@ -194,28 +194,26 @@ function toKnownInputs(specs: Specs, known: Signature, rules: JsonTensorRules): 
   const { inputNames, suggestedInputs = [], isTabular = false } = known;
   const unnamed = inputNames?.length === 1 ? inputNames[0] : undefined;
   const isWide = isTabular && suggestedInputs.some(({ dtype }) => dtype === "float64");
-  return { specs, unnamed, rules, ...(isWide && { floats: "float64" }) };
+  const likely = (name: string) => likelyDType(known, name);
+  return { specs, unnamed, rules, likely, ...(isWide && { floats: "float64" }) };
 }
 
 function readColumns(value: JsonValue, known: KnownInputs, budget: DecodeBudget): Tensors {
   if (isJsonObject(value) && !isBase64Object(value)) return readNamedColumns(value, known, budget);
-  const { specs, unnamed = UNNAMED_INPUT, rules = rulesOf(specs), floats } = known;
+  const { specs, unnamed = UNNAMED_INPUT, rules = rulesOf(specs), floats, likely } = known;
   if (specs !== undefined && specs.length > 1) {
     throw invalidArgument(
       "inputs is a plain value/list, but expecting an object as multiple input tensors required as per tensorinfo_map",
     );
   }
-  const { name, dtype } = specs?.[0] ?? { name: unnamed, dtype: inferDType([value], floats) };
+  const { name, dtype } = specs?.[0] ?? { name: unnamed, dtype: inferDType([value], floats, likely?.(unnamed)) };
   return createTensors([[name, toJsonTensor(value, dtype, rules)]]);
 }
 
-function readNamedColumns(
-  columns: JsonObject,
-  { specs, rules = rulesOf(specs), floats }: KnownInputs,
-  budget: DecodeBudget,
-): Tensors {
+function readNamedColumns(columns: JsonObject, known: KnownInputs, budget: DecodeBudget): Tensors {
+  const { specs, rules = rulesOf(specs) } = known;
   const tensors = createTensors();
-  for (const spec of specs ?? inferColumns(columns, floats, budget)) {
+  for (const spec of specs ?? inferColumns(columns, known, budget)) {
     const value = columns[spec.name];
     if (value !== undefined) tensors[spec.name] = toJsonTensor(value, spec.dtype, rules);
     else if (!("default" in spec)) throw invalidArgument(`Missing named input: ${spec.name} in 'inputs' object.`);
@@ -226,12 +224,12 @@ function readNamedColumns(
 /** The names that came; a dtype for each one's value. */
 function inferColumns(
   columns: JsonObject,
-  floats: KnownInputs["floats"],
+  { floats, likely }: KnownInputs,
   budget: DecodeBudget,
 ): readonly Pick<TensorSpec, "name" | "dtype">[] {
   const names = Object.keys(columns);
   budget.countInputs(names.length);
-  return names.map((name) => ({ name, dtype: inferDType([columns[name] as JsonValue], floats) }));
+  return names.map((name) => ({ name, dtype: inferDType([columns[name] as JsonValue], floats, likely?.(name)) }));
 }
 
 /**

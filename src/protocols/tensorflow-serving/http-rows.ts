@@ -34,6 +34,8 @@ export interface KnownInputs {
   readonly rules?: JsonTensorRules;
   /** The dtype of numbers that are not all whole, of an input that no spec describes. Default float32. */
   readonly floats?: "float32" | "float64";
+  /** The dtype of numbers of an input that no spec describes, if it holds them. */
+  readonly likely?: (name: string) => DType | undefined;
 }
 
 type NamedDType = Pick<TensorSpec, "name" | "dtype" | "default">;
@@ -43,16 +45,16 @@ type NamedDType = Pick<TensorSpec, "name" | "dtype" | "default">;
  * object with a value for each input. All instances of one input have one shape.
  */
 export function readInstances(instances: JsonValue, known: KnownInputs, budget: DecodeBudget): Tensors {
-  const { specs, unnamed = UNNAMED_INPUT, rules = rulesOf(specs), floats } = known;
+  const { specs, unnamed = UNNAMED_INPUT, rules = rulesOf(specs), floats, likely } = known;
   const isNamed = !(instances instanceof JsonNumbers) && isNamedInstance((instances as JsonList)[0]);
   if (isNamed)
-    return readNamed(instances as JsonList, specs ?? inferSpecs(instances as JsonList, floats, budget), rules);
+    return readNamed(instances as JsonList, specs ?? inferSpecs(instances as JsonList, known, budget), rules);
   if (specs !== undefined && specs.length > 1) {
     throw invalidArgument(
       "instances is a plain list, but expecting list of objects as multiple input tensors required as per tensorinfo_map",
     );
   }
-  const { name, dtype } = specs?.[0] ?? { name: unnamed, dtype: inferDType([instances], floats) };
+  const { name, dtype } = specs?.[0] ?? { name: unnamed, dtype: inferDType([instances], floats, likely?.(unnamed)) };
   const tensor =
     instances instanceof JsonNumbers ? readBlock(instances, dtype) : readPlain(instances as JsonList, dtype, rules);
   return createTensors([[name, tensor]]);
@@ -108,13 +110,13 @@ function toColumns(
 }
 
 /** The names that the first instance has; a dtype for all values of each. */
-function inferSpecs(instances: JsonList, floats: KnownInputs["floats"], budget: DecodeBudget): readonly NamedDType[] {
+function inferSpecs(instances: JsonList, { floats, likely }: KnownInputs, budget: DecodeBudget): readonly NamedDType[] {
   const objects = instances.filter(isNamedInstance);
   const names = Object.keys(instances[0] as JsonObject);
   budget.countInputs(names.length);
   return names.map((name) => {
     const values = objects.map((instance) => instance[name]).filter((value) => value !== undefined);
-    return { name, dtype: inferDType(values, floats) };
+    return { name, dtype: inferDType(values, floats, likely?.(name)) };
   });
 }
 

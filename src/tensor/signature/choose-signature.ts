@@ -82,11 +82,13 @@ export function toPlainSignatures(
 }
 
 /** The same of one signature. */
-export function toPlainSignature({ inputs, inputNames, suggestedInputs, isTabular, outputs }: Signature): Signature {
+export function toPlainSignature(signature: Signature): Signature {
+  const { inputs, inputNames, suggestedInputs, modelInputs, isTabular, outputs } = signature;
   return {
     ...(inputs && { inputs: inputs.map(toPlainSpec) }),
     ...(inputNames && { inputNames: [...inputNames] }),
     ...(suggestedInputs && { suggestedInputs: suggestedInputs.map((spec) => ({ ...spec })) }),
+    ...(modelInputs && { modelInputs: modelInputs.map(toPlainSpec) }),
     ...(isTabular && { isTabular }),
     ...(outputs && { outputs: outputs.map(toPlainSpec) }),
   };

@@ -21,6 +21,11 @@ export interface Signature {
    * nothing is compared with.
    */
   readonly suggestedInputs?: readonly LooseSpec[];
+  /**
+   * Inputs of the model behind hooks that declare none: values that come without a type, as in JSON, get its dtype if
+   * it holds them, so that hooks may pass them on.
+   */
+  readonly modelInputs?: readonly TensorSpec[];
   /** True if inputs are rows of features, or columns: texts beside numbers, of which some may be missing. */
   readonly isTabular?: true;
   /** Absent = not known before a request. */
@@ -89,6 +94,11 @@ export type KnownInput = LooseSpec & Partial<TensorSpec>;
  */
 export function knownInputs({ inputs, suggestedInputs, inputNames }: Signature): readonly KnownInput[] | undefined {
   return inputs ?? suggestedInputs ?? inputNames?.map((name) => ({ name }));
+}
+
+/** The dtype that values of an undeclared input get if it holds them; undefined = any. */
+export function likelyDType({ modelInputs }: Signature, name: string): DType | undefined {
+  return modelInputs?.find((spec) => spec.name === name)?.dtype;
 }
 
 /** A dimension if there is no form for ranges: -1 for any size, also within a range. */

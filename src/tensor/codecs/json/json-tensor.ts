@@ -163,11 +163,41 @@ const INT64 = integerRange("int64");
  * The dtype of values that no signature describes, together: integer literals are int32 if all fit, else int64, or
  * uint64 above its range; with any other literal among them (1.5, 1.0, 1e3, NaN) they are `floats`; strings and encoded
  * bytes are `bytes`, true and false `bool`. The first element that is not null says which of these it is; others must
- * follow it. Null counts as NaN among numbers.
+ * follow it. Null counts as NaN among numbers. Numbers that a `likely` dtype holds have that; fractions are rounded to
+ * it.
  */
-export function inferDType(values: readonly JsonValue[], floats: "float32" | "float64" = "float32"): DType {
+export function inferDType(
+  values: readonly JsonValue[],
+  floats: "float32" | "float64" = "float32",
+  likely?: DType,
+): DType {
   const dtype = narrowDType(values);
+  if (likely !== undefined && isHeld(values, dtype, likely)) return likely;
   return dtype === "float32" ? floats : dtype;
+}
+
+function isHeld(values: readonly JsonValue[], dtype: DType, likely: DType): boolean {
+  if (dtype === "bool" || dtype === "bytes") return false;
+  const range = integerRange(likely);
+  if (range === undefined) return likely === "float32" || likely === "float64";
+  return !dtype.startsWith("float") && areWithin(values, range);
+}
+
+function areWithin(values: readonly JsonValue[], range: NonNullable<ReturnType<typeof integerRange>>): boolean {
+  const pending = [...values];
+  for (let value = pending.pop(); value !== undefined; value = pending.pop()) {
+    if (isJsonList(value)) for (const each of value) pending.push(each);
+    else if (!(value instanceof JsonNumbers) || !isWithin(value, range)) return false;
+  }
+  return true;
+}
+
+function isWithin(numbers: JsonNumbers, [low, high]: NonNullable<ReturnType<typeof integerRange>>): boolean {
+  for (let index = 0; index < numbers.size; index++) {
+    const number = numbers.at(index);
+    if (number < low || number >= high) return false;
+  }
+  return true;
 }
 
 function narrowDType(values: readonly JsonValue[]): DType {
