@@ -1,3 +1,5 @@
+import { createHash } from "node:crypto";
+
 /** Operations of OpenAPI by path and method. */
 export type Paths = Record<string, Readonly<Record<string, object>>>;
 
@@ -55,7 +57,17 @@ export function operationIdOf(method: string, path: string): string {
   return `${method.toLowerCase()}${path.replace(/[{}]/g, "").replace(/[^A-Za-z0-9]/g, "_")}`;
 }
 
-/** The paths, with a number behind the id of an operation that one before has: models may be named a-b and a_b. */
+/**
+ * The id of an operation of one model, the same whatever other models there are: `infer_iris`. A name with other
+ * characters than letters, digits and `_` has a hash behind it, since a-b and a_b may both be there.
+ */
+export function modelOperationId(verb: string, model: string): string {
+  const plain = model.replace(/[^A-Za-z0-9_]/g, "_");
+  if (plain === model) return `${verb}_${model}`;
+  return `${verb}_${plain}_${createHash("sha256").update(model).digest("hex").slice(0, 8)}`;
+}
+
+/** The paths, with a number behind the id of an operation that one before has. */
 export function withOwnIds(paths: Paths): Paths {
   const taken = new Set<unknown>();
   const counts = new Map<string, number>();

@@ -106,6 +106,6 @@ test("a client that asks for another route is told of those that there are", asy
       "POST /v2/models/NAME/versions/VERSION/infer, POST /v2/models/NAME/versions/VERSION/infer_stream, " +
       "POST /v2/models/NAME/versions/VERSION/generate, POST /v2/models/NAME/versions/VERSION/generate_stream, GET /v2, GET /v2/openapi.json, GET /v2/health/live, " +
       "GET /v2/health/ready, GET /v2/models, GET /v2/models/stats, GET /v2/logging, GET /v2/trace/setting, " +
-      "GET /v2/systemsharedmemory/status, GET /v2/cudasharedmemory/status, GET /health, GET /metrics, GET /monitoring/prometheus/metrics, POST /invocations, GET /ping.",
+      "GET /v2/systemsharedmemory/status, GET /v2/cudasharedmemory/status, GET /health, GET /llms.txt, GET /metrics, GET /monitoring/prometheus/metrics, POST /invocations, GET /ping.",
   );
 });

@@ -1,16 +1,25 @@
-import type { HttpAnswer, HttpRoute } from "../../proxy/http-route.ts";
+import type { HttpAnswer, HttpDependencies, HttpRoute } from "../../proxy/http-route.ts";
 import type { InferenceService } from "../../serving/inference-service.ts";
 import type { Endpoint } from "../endpoint-paths.ts";
 import type { Protocol } from "../protocol.ts";
+import { llmsText } from "./llms-text.ts";
 
-/** `GET /health`, for load balancers. */
+/** `GET /health`, for load balancers, and `GET /llms.txt`, for programs that write programs. */
 export const httpHealth: Protocol = {
   name: "http-health",
-  http: ({ service, settings }) => ({
+  http: ({ service, settings, page }) => ({
     inference: [],
-    routes: [healthRoute(service, settings.simpleTensorflowServing)],
+    routes: [healthRoute(service, settings.simpleTensorflowServing), llmsRoute(service, page)],
   }),
 };
+
+function llmsRoute(service: InferenceService, page: HttpDependencies["page"]): HttpRoute {
+  const answer: HttpRoute["answer"] = async () => {
+    const body = Buffer.from(await llmsText(service, page !== undefined));
+    return { contentType: "text/plain; charset=utf-8", body, headers: { "cache-control": "no-store" } };
+  };
+  return { method: "GET", path: "/llms.txt", kind: "read", answer };
+}
 
 /** Its description for OpenAPI. */
 export const HEALTH_ENDPOINT: Endpoint = {

@@ -13,7 +13,7 @@ import { DATA_TYPES } from "../../tensor/data-types.ts";
 import { assertOutputs } from "../../tensor/signature/choose-signature.ts";
 import { type Signature, type TensorSpec, takesImages } from "../../tensor/signature/signature.ts";
 import { answeredJson } from "../answered-tensors.ts";
-import { jsonContent, type Paths, refusals } from "../endpoint-paths.ts";
+import { jsonContent, modelOperationId, type Paths, refusals } from "../endpoint-paths.ts";
 import { exampleValues } from "../example-values.ts";
 import type { Protocol } from "../protocol.ts";
 import { answerPredict, type WritePredicted } from "../tensorflow-serving/http-predict.ts";
@@ -225,7 +225,7 @@ export function kibernetikaPaths(models: readonly (readonly [name: string, signa
   const paths: Paths = { "/serving-proxy": { post: predictJsonOperation() } };
   for (const [name, signature] of models) {
     const encoded = encodeURIComponent(name);
-    const operationId = `proxy_${encoded.replace(/[^A-Za-z0-9]/g, "_")}`;
+    const operationId = modelOperationId("proxy", name);
     paths[`/predict/${encoded}`] = { post: { operationId, tags: [name], ...predictOperation(name, signature) } };
   }
   return paths;

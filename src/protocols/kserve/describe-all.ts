@@ -20,7 +20,8 @@ export async function describeAll(service: InferenceService): Promise<readonly N
   return withinMost((await Promise.all(described)).flat());
 }
 
-function withinMost(models: readonly NamedSignature[]): readonly NamedSignature[] {
+/** The models as far as a document describes them: one with too many tensors is there without its own. */
+export function withinMost(models: readonly NamedSignature[]): readonly NamedSignature[] {
   let left = MOST_TENSORS;
   return models.map(([name, signature]) => {
     const { inputs = [], outputs = [] } = signature;

@@ -13,10 +13,10 @@ import {
 import type { KserveCall, KserveEndpoint } from "./http-endpoint.ts";
 import { answerGenerate, answerGenerateStream, answerInfer, answerInferStream } from "./http-infer.ts";
 import { modelConfig } from "./model-config.ts";
-import { modelMetadata } from "./model-metadata.ts";
+import { defaultSignature, modelMetadata } from "./model-metadata.ts";
 import { describeModel, isModelReady, toModelRef } from "./model-ref.ts";
 import { modelStatistics } from "./model-statistics.ts";
-import { openApiDocument } from "./openapi.ts";
+import { DOCUMENT, exampleRequest, modelDocument, openApiDocument } from "./openapi.ts";
 import {
   GENERATE_SCHEMAS,
   LIVE_SCHEMAS,
@@ -103,13 +103,30 @@ const MODEL_ENDPOINTS: readonly KserveEndpoint[] = [
       jsonAnswer({ model_stats: await modelStatistics(service, toModelRef(model, version)) }),
   },
   ...MODEL_TRACE_ENDPOINTS,
+  {
+    method: "GET",
+    kind: "read",
+    path: DOCUMENT,
+    summary: "Get the document of a model alone",
+    answer: async (call) => jsonAnswer(await modelDocument(MODEL_ENDPOINTS, call)),
+  },
 ];
 
-/** The metadata, and OpenVINO Model Server's member with the notes of an IR if clients see the model itself. */
+/** Characters of a request in metadata; a wide model's would be longer than all else in them. */
+const MAX_SAMPLE = 4096;
+
+/**
+ * The metadata with a request as text, among the parameters that MLServer has there; and OpenVINO Model Server's member
+ * with the notes of an IR if clients see the model itself.
+ */
 function withNotes(service: InferenceService, description: ServableDescription): object {
   const notes = modelItself(description)?.modelInfo;
-  const metadata = modelMetadata(service, description);
-  return notes === undefined ? metadata : { ...metadata, rt_info: { model_info: notes } };
+  const sample = JSON.stringify(exampleRequest(defaultSignature(description)) ?? null);
+  return {
+    ...modelMetadata(service, description),
+    ...(sample !== "null" && sample.length <= MAX_SAMPLE && { parameters: { sample_request: sample } }),
+    ...(notes && { rt_info: { model_info: notes } }),
+  };
 }
 
 function find({ service, model, version }: KserveCall): Promise<ServableDescription> {

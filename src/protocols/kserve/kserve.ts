@@ -20,6 +20,7 @@ import { inferStreamMethod } from "./grpc-stream.ts";
 import type { KserveEndpoint } from "./http-endpoint.ts";
 import { KSERVE_ENDPOINTS } from "./http-endpoints.ts";
 import { inferKserve } from "./infer-kserve.ts";
+import { DOCUMENT } from "./openapi.ts";
 
 /** KServe V2, the Open Inference Protocol; over HTTP, all else under `/v2` is refused as Triton does. */
 export const kserve: Protocol = {
@@ -74,8 +75,6 @@ function inferMethod(service: InferenceService, options: GrpcProtocolOptions): U
   };
 }
 
-/** Path of the document that Triton does not have. */
-const OWN_PATH = "/v2/openapi.json";
 const PREFIX = /^\/v2(?:\/|$)/;
 /** A registration without the name of a region, as a group: its kind. */
 const NAMELESS = /^\/v2\/(system|cuda)sharedmemory\/register\/?$/;
@@ -103,7 +102,7 @@ function toRoute(endpoint: KserveEndpoint, dependencies: HttpDependencies): Http
   };
   const route = { kind, method, path: toExpressPath(path), answer };
   // Triton's client keeps the header of an inference for its later calls, and inflates the answers to inference alone.
-  return path === OWN_PATH ? route : { ...route, neverCompressed: true };
+  return path.endsWith(DOCUMENT) ? route : { ...route, neverCompressed: true };
 }
 
 /** Checks for the endpoints that are not served by Express, since they are called most. */

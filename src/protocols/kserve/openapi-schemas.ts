@@ -52,7 +52,7 @@ export const MODELS_SCHEMAS: EndpointSchemas = { answer: object({ models: TEXTS 
 export const MODEL_SCHEMAS: EndpointSchemas = {
   answer: object(
     { name: TEXT, versions: TEXTS, platform: TEXT, inputs: TENSORS, outputs: TENSORS },
-    { rt_info: NOTES },
+    { rt_info: NOTES, parameters: PARAMETERS },
   ),
 };
 const VALUE = { type: ["string", "number", "boolean", "array", "object"] };

@@ -7,7 +7,7 @@ import {
   type Endpoint,
   endpointPaths,
   jsonContent,
-  operationIdOf,
+  modelOperationId,
   type Paths,
   refusals,
   withOwnIds,
@@ -15,11 +15,21 @@ import {
 import { exampleImage, isImageInput } from "../example-values.ts";
 import { flatSchema, nestedSchema } from "../value-schema.ts";
 import { DATATYPE_NAMES, datatypeOf } from "./datatype.ts";
-import { describeAll } from "./describe-all.ts";
-import { hasType } from "./model-metadata.ts";
+import { describeAll, withinMost } from "./describe-all.ts";
+import type { KserveCall } from "./http-endpoint.ts";
+import { defaultSignature, hasType } from "./model-metadata.ts";
+import { describeModel, toModelRef } from "./model-ref.ts";
 import { MODEL_READY_SCHEMAS } from "./openapi-schemas.ts";
 
 const TAG = "KServe V2";
+
+/** The end of the paths of OpenAPI documents, which Triton does not have. */
+export const DOCUMENT = "/openapi.json";
+
+/** The path of the document about one model, or about all for an empty name. */
+export function documentPath(model: string): string {
+  return `/v2${model === "" ? "" : `/models/${encodeURIComponent(model)}`}${DOCUMENT}`;
+}
 
 /** A document of OpenAPI 3.1. */
 export interface OpenApiDocument {
@@ -41,13 +51,17 @@ export async function openApiDocument(
     else if (path.endsWith("/infer_stream")) paths[path] = { post: { ...post, ...inferBody() } };
   for (const [name, signature] of models) {
     const path = `/v2/models/${encodeURIComponent(name)}/infer`;
-    const named = { summary: `Run the model ${name}`, tags: [name], operationId: operationIdOf("post", path) };
+    const named = { summary: `Run the model ${name}`, tags: [name], operationId: modelOperationId("infer", name) };
     paths[path] = { post: { ...named, ...inferOperation(signature) } };
     Object.assign(paths, endpointPaths(name, [readyEndpoint(name)]));
   }
+  return toDocument("kserving, KServe V2", paths);
+}
+
+function toDocument(title: string, paths: Paths): OpenApiDocument {
   return {
     openapi: "3.1.0",
-    info: { title: "kserving, KServe V2", version: readVersion() },
+    info: { title, version: readVersion() },
     paths: withOwnIds(paths),
     components: { schemas: { Error: ERROR, InferParameters: PARAMETERS } },
   };
@@ -56,6 +70,34 @@ export async function openApiDocument(
 function readyEndpoint(name: string): Endpoint {
   const path = `/v2/models/${encodeURIComponent(name)}/ready`;
   return { method: "GET", path, summary: `Tell whether the model ${name} is ready`, schemas: MODEL_READY_SCHEMAS };
+}
+
+/** The OpenAPI document of one model, or one version of it: the endpoints, which are after the path of the model. */
+export async function modelDocument(
+  endpoints: readonly Endpoint[],
+  { service, model, version }: Pick<KserveCall, "service" | "model" | "version">,
+): Promise<OpenApiDocument> {
+  const found = await describeModel(service, toModelRef(model, version));
+  const { model: name } = found;
+  const [described] = withinMost([[name, defaultSignature(found)]]);
+  const signature = described?.[1] ?? {};
+  const prefix = `/v2/models/${encodeURIComponent(name)}${version === "" ? "" : `/versions/${version}`}`;
+  const paths: Paths = {};
+  for (const endpoint of endpoints) {
+    const [path, method] = [prefix + endpoint.path, endpoint.method.toLowerCase()];
+    const words = [...(method === "get" ? [method] : []), ...endpoint.path.split("/").filter(Boolean)];
+    const own = {
+      ...endpointPaths(name, [{ ...endpoint, path }])[path]?.[method],
+      operationId: modelOperationId(words.join("_").replace(/\W/g, "_"), name),
+    };
+    paths[path] = { ...paths[path], [method]: { ...own, ...bodyOf(endpoint.path, signature) } };
+  }
+  return toDocument(`The model ${name}`, paths);
+}
+
+function bodyOf(path: string, signature: Signature): object {
+  if (path === "/infer") return inferOperation(signature);
+  return path === "/infer_stream" ? inferBody(signature) : {};
 }
 
 const BINARY =
@@ -80,11 +122,17 @@ function inferBody(signature: Signature = {}): object {
 const ERROR = { type: "object", required: ["error"], properties: { error: { type: "string" } } };
 const PARAMETERS = { type: "object", additionalProperties: { type: ["string", "number", "boolean"] } };
 
-/** The JSON content of a request, with an example if all inputs are known, and short enough to be read. */
 function requestContent(signature: Signature): object {
+  return jsonContent(requestSchema(signature.inputs), exampleRequest(signature));
+}
+
+/**
+ * The JSON of a request, its values of the right kind; undefined if an input is not known, or too long to be read.
+ */
+export function exampleRequest(signature: Signature): object | undefined {
   const inputs = knownInputs(signature)?.map((spec) => (hasType(spec) ? exampleInput(spec) : undefined));
   const isShort = inputs !== undefined && inputs.length > 0 && inputs.every((input) => input !== undefined);
-  return jsonContent(requestSchema(signature.inputs), isShort ? { inputs } : undefined);
+  return isShort ? { inputs } : undefined;
 }
 
 function requestSchema(specs: readonly TensorSpec[] | undefined): object {

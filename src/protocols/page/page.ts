@@ -12,6 +12,7 @@ import type { PageSources } from "../../proxy/page-sources.ts";
 import type { InferenceService } from "../../serving/inference-service.ts";
 import { endpointPaths, type Paths, withOwnIds } from "../endpoint-paths.ts";
 import { HEALTH_ENDPOINT } from "../http-standard/http-standard.ts";
+import { LLMS_ENDPOINT } from "../http-standard/llms-text.ts";
 import { kibernetikaPaths } from "../kibernetika/kibernetika.ts";
 import { describeAll } from "../kserve/describe-all.ts";
 import { KSERVE_ENDPOINTS } from "../kserve/http-endpoints.ts";
@@ -164,7 +165,7 @@ async function apiDocument({
     ...kibernetikaPaths(models),
     ...sagemakerPaths(platform !== undefined),
     ...simpleTensorflowServingPaths(),
-    ...endpointPaths("Server", [HEALTH_ENDPOINT, METRICS_ENDPOINT]),
+    ...endpointPaths("Server", [HEALTH_ENDPOINT, LLMS_ENDPOINT, METRICS_ENDPOINT]),
   };
   return { ...document, info: { ...document.info, title: "kserving" }, paths: withOwnIds(inOrder(paths)) };
 }

@@ -1,5 +1,12 @@
 import { type Signature, type TensorSpec, takesImages } from "../../tensor/signature/signature.ts";
-import { type Endpoint, endpointPaths, jsonContent, operationIdOf, type Paths, refusals } from "../endpoint-paths.ts";
+import {
+  type Endpoint,
+  endpointPaths,
+  jsonContent,
+  modelOperationId,
+  type Paths,
+  refusals,
+} from "../endpoint-paths.ts";
 import { exampleValues } from "../example-values.ts";
 import { flatSchema, namedSchema, nestedSchema, valueSchema } from "../value-schema.ts";
 import { serializedInput } from "./examples/example-inputs.ts";
@@ -27,7 +34,7 @@ export function tensorflowPaths(models: readonly Named[]): Paths {
   const paths: Paths = { ...examplePaths(models), ...endpointPaths("TensorFlow Serving", ENDPOINTS) };
   for (const [name, signature] of models) {
     const path = `/v1/models/${encodeURIComponent(name)}:predict`;
-    const operationId = `predict_${encodeURIComponent(name).replace(/[^A-Za-z0-9]/g, "_")}`;
+    const operationId = modelOperationId("predict", name);
     paths[path] = { post: { operationId, tags: [name], ...predictOperation(name, signature) } };
   }
   return paths;
@@ -94,7 +101,11 @@ function examplePaths(models: readonly Named[]): Paths {
       if (!mayGive(method, signature)) continue;
       const path = `/v1/models/${encodeURIComponent(name)}:${method}`;
       paths[path] = {
-        post: { operationId: operationIdOf("post", path), tags: [name], ...exampleOperation(name, method, signature) },
+        post: {
+          operationId: modelOperationId(method, name),
+          tags: [name],
+          ...exampleOperation(name, method, signature),
+        },
       };
     }
   return paths;

@@ -22,6 +22,7 @@ describe("KServe V2 over HTTP", () => {
       platform: "onnxruntime_onnx",
       inputs: [{ name: "x", datatype: "FP32", shape: [-1] }],
       outputs: [{ name: "y", datatype: "FP32", shape: [-1] }],
+      parameters: { sample_request: '{"inputs":[{"name":"x","datatype":"FP32","shape":[1],"data":[1]}]}' },
     });
     expect(JSON.parse((await get("/v2/models/default/config")).text)).toMatchObject({ max_batch_size: 0 });
     expect(JSON.parse((await get("/v2/repository/index", post("{}"))).text)).toEqual([

@@ -114,6 +114,7 @@ def check_model_metadata():
         "platform": "onnxruntime_onnx",
         "inputs": [{"name": "x", "datatype": "FP32", "shape": [-1]}],
         "outputs": [{"name": "y", "datatype": "FP32", "shape": [-1]}],
+        "parameters": {"sample_request": '{"inputs":[{"name":"x","datatype":"FP32","shape":[1],"data":[1]}]}'},
     }, over_http
     over_grpc = client("half", "grpc").get_model_metadata("default")
     assert over_grpc.inputs[0].name == "x" and list(over_grpc.inputs[0].shape) == [-1]

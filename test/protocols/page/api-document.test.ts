@@ -46,6 +46,20 @@ test("every operation has an id of its own, and each answer one content type", a
   expect(answers.filter(({ content = {} }) => Object.keys(content).length > 1)).toEqual([]);
 });
 
+test("the id of a model's operation stays the same when other models come", async () => {
+  const idOf = (paths: Awaited<ReturnType<typeof readDocument>>, path: string) => paths[path]?.post?.operationId;
+  const [one, two] = [{ m_1: { driver: "null" } }, { "m-1": { driver: "null" } }];
+  const [alone, both] = [await readDocument({ models: one }), await readDocument({ models: { ...two, ...one } })];
+  for (const [path, id] of [
+    ["/v1/models/m_1:predict", "predict_m_1"],
+    ["/v2/models/m_1/infer", "infer_m_1"],
+    ["/predict/m_1", "proxy_m_1"],
+    ["/v1/models/m_1:classify", "classify_m_1"],
+  ] as const)
+    expect([idOf(alone, path), idOf(both, path)]).toEqual([id, id]);
+  expect(idOf(both, "/v2/models/m-1/infer")).toMatch(/^infer_m_1_[0-9a-f]{8}$/);
+});
+
 test("a model's values have the types, nesting and labels of its inputs and outputs, in both protocols", async () => {
   const paths = await readDocument();
   const v2 = paths["/v2/models/a%20b/infer"]?.post as Operation;
@@ -127,7 +141,9 @@ test("a call that needs no model answers in the type that the document says", as
   const { httpUrl } = await startServer({ models });
   const paths = await readDocument();
   const plain = Object.entries(paths).filter(([path, { get }]) => get !== undefined && !path.includes("{"));
-  expect(plain.map(([path]) => path)).toEqual(expect.arrayContaining(["/ping", "/health", "/metrics", "/v1/models"]));
+  expect(plain.map(([path]) => path)).toEqual(
+    expect.arrayContaining(["/ping", "/health", "/llms.txt", "/metrics", "/v1/models"]),
+  );
   for (const [path, { get }] of plain) {
     const answer = await fetch(httpUrl + path);
     const type = (await answer.text()) === "" ? [] : [answer.headers.get("content-type")?.replace(/;.*/, "")];

@@ -1,0 +1,109 @@
+import type { InferenceService } from "../../serving/inference-service.ts";
+import { type KnownInput, knownInputs, type Signature, takesImages, toSize } from "../../tensor/signature/signature.ts";
+import { readVersion } from "../../version.ts";
+import type { Endpoint } from "../endpoint-paths.ts";
+import { exampleValues } from "../example-values.ts";
+import { datatypeOf } from "../kserve/datatype.ts";
+import { describeAll, type NamedSignature } from "../kserve/describe-all.ts";
+import { documentPath } from "../kserve/openapi.ts";
+
+/** The description of the text, for OpenAPI. */
+export const LLMS_ENDPOINT: Endpoint = {
+  ...{ method: "GET", path: "/llms.txt", summary: "Tell in text what is served, and how to call it" },
+  contentType: "text/plain",
+  schemas: { answer: { type: "string" } },
+};
+
+/** Inputs or outputs that are told one by one; a wide model has thousands. */
+const MAX_LISTED = 50;
+/** Columns, labels or known values of one of them. */
+const MAX_VALUES = 20;
+
+/**
+ * The text for language models (llmstxt.org) about all that is served: every model that the caller may know of with its
+ * inputs, its outputs and a request whose values are of the right kind.
+ */
+export async function llmsText(service: InferenceService, hasPage: boolean): Promise<string> {
+  const models = await describeAll(service);
+  return [...head(hasPage), "## Models", "", ...models.flatMap(aboutModel)].join("\n");
+}
+
+function head(hasPage: boolean): readonly string[] {
+  const documents = [
+    `- [All calls of KServe V2](${documentPath("")}): OpenAPI 3.1`,
+    ...(hasPage ? ["- [All calls of all protocols](/docs/openapi.json): OpenAPI 3.1; for people at /docs"] : []),
+    "- [Health](/health), [models](/v2/models), [metrics](/metrics)",
+  ];
+  return [
+    "# kserving",
+    "",
+    `> A model server, version ${readVersion()}. POST JSON to /predict/NAME to run a model: an object with a value for each input, or a list of rows.`,
+    "",
+    '- Bytes that are not text, such as images, are {"b64": "BASE64"}. Null is a missing value where a model takes tables.',
+    "- CSV with a line of names goes with the header content-type: text/csv. Files go as multipart/form-data.",
+    "- The answer has a member for each output. The first dimension counts rows: send several at once.",
+    '- An error is {"error": "…"}; where a name, a dtype or a shape is wrong, beside it are code, reason, field, expected, did_you_mean and docs.',
+    "- 429 and 503 may be sent again after the seconds that Retry-After has; 400 and 404 may not.",
+    "",
+    ...documents,
+    "",
+  ];
+}
+
+function aboutModel([name, signature]: NamedSignature): readonly string[] {
+  const { outputs } = signature;
+  return [
+    `### ${oneLine(name)}`,
+    "",
+    ...listed("input", knownInputs(signature)),
+    ...listed("output", outputs),
+    ...exampleOf(name, signature),
+    `- [Its calls](${documentPath(name)}): OpenAPI 3.1`,
+    "",
+  ];
+}
+
+function listed(role: "input" | "output", specs: readonly KnownInput[] | undefined): readonly string[] {
+  if (specs === undefined) return [`- ${role}s: the model does not say`];
+  const more = specs.length - MAX_LISTED;
+  return [
+    ...specs.slice(0, MAX_LISTED).map((spec) => `- ${role} ${aboutTensor(spec)}`),
+    ...(more > 0 ? [`- and ${more} ${role}s more`] : []),
+  ];
+}
+
+function aboutTensor(spec: KnownInput): string {
+  const { name, dtype, shape, labels, features, categories, default: value } = spec;
+  const type = dtype === undefined ? "of any type" : (datatypeOf(dtype)?.name ?? dtype);
+  const size = shape === undefined ? "of any shape" : `[${shape.map(toSize).join(", ")}]`;
+  const notes = [
+    ...(dtype !== undefined && takesImages({ ...spec, dtype }) ? ["or encoded images"] : []),
+    ...(features ? [`columns: ${values(features)}`] : []),
+    ...(categories ? [`one of ${values(categories)}`] : []),
+    ...(labels ? [`by index: ${values(labels)}`] : []),
+    ...(value ? ["may be left out"] : []),
+  ];
+  return oneLine([`${name}: ${type} ${size}`, ...notes].join("; "));
+}
+
+function values(all: readonly (string | number)[]): string {
+  const more = all.length - MAX_VALUES;
+  return `${all.slice(0, MAX_VALUES).join(", ")}${more > 0 ? ` and ${more} more` : ""}`;
+}
+
+/** A value that would be too long to be read is left out. */
+function exampleOf(name: string, signature: Signature): readonly string[] {
+  const example = exampleValues(signature);
+  if (example === undefined || Object.keys(example).length > MAX_LISTED) return [];
+  const path = encodeURIComponent(name);
+  // A member "inputs" would be taken for another form of /predict.
+  const call = Object.hasOwn(example, "inputs")
+    ? [`POST /v1/models/${path}:predict`, { inputs: example }]
+    : [`POST /predict/${path}`, example];
+  return [`- a request, with values that are a guess: ${call[0]} ${JSON.stringify(call[1])}`];
+}
+
+/** Names come from files of models. */
+function oneLine(text: string): string {
+  return text.replace(/\p{Cc}+/gu, " ");
+}

@@ -1,0 +1,54 @@
+import { expect, test } from "vitest";
+import type { Hooks } from "../../../src/hooks/hooks.ts";
+import { authFiles, basic } from "../../access/auth-fixture.ts";
+import { startServer } from "../../helpers/start-server.ts";
+
+const half = { path: "test/fixtures/models/half-plus-two.onnx" };
+
+async function read(httpUrl: string, headers: Record<string, string> = {}): Promise<string> {
+  const answer = await fetch(`${httpUrl}/llms.txt`, { headers });
+  expect(answer.headers.get("content-type")).toBe("text/plain; charset=utf-8");
+  return answer.text();
+}
+
+test("/llms.txt tells each model's inputs and outputs, with a request that it answers", async () => {
+  const hooks: Hooks = {
+    inputs: [
+      { name: "inputs", dtype: "bytes", shape: [-1] },
+      { name: "photo", dtype: "uint8", shape: [1, -1, -1, 3] },
+    ],
+    outputs: [{ name: "kind", dtype: "bytes", shape: [-1], labels: ["cat", "dog\nmouse"] }],
+    process: () => ({ kind: ["cat"] }),
+  };
+  const { httpUrl } = await startServer({
+    models: { half, "a b": { driver: "null", hooks }, any: { driver: "null" } },
+  });
+  const text = await read(httpUrl);
+  expect(text).toContain("### half\n\n- input x: FP32 [-1]\n- output y: FP32 [-1]\n- a request, with values");
+  expect(text).toContain("- output kind: BYTES [-1]; by index: cat, dog mouse\n");
+  expect(text).toContain("### any\n\n- inputs: the model does not say");
+  const requests = [...text.matchAll(/: POST (\S+) (.+)$/gm)];
+  expect(requests.map(([, path]) => path)).toEqual(["/predict/half", "/v1/models/a%20b:predict"]);
+  for (const [, path = "", body = ""] of requests) {
+    const answer = await fetch(httpUrl + path, { method: "POST", body });
+    expect([path, answer.status, await answer.text()]).toEqual([path, 200, expect.stringMatching(/2\.5|cat/)]);
+  }
+  for (const [, path] of text.matchAll(/\]\((\/\S+)\)/g)) expect((await fetch(httpUrl + path)).status).toBe(200);
+});
+
+test("a caller reads of the models that it may know of", async () => {
+  const { httpUrl } = await startServer({ models: { default: half, other: half }, auth: await authFiles() });
+  expect((await fetch(`${httpUrl}/llms.txt`)).status).toBe(401);
+  const own = await read(httpUrl, { authorization: basic("alice", "open sesame") });
+  expect(own.match(/^### .+$/gm)).toEqual(["### default"]);
+});
+
+test("a wide model is told in part", async () => {
+  const inputs = Array.from({ length: 60 }, (_, at) => ({ name: `x${at}`, dtype: "float32" as const, shape: [-1] }));
+  const { httpUrl } = await startServer({
+    models: { wide: { driver: "null", hooks: { inputs, process: () => ({}) } } },
+  });
+  const text = await read(httpUrl);
+  expect(text).toContain("- input x49: FP32 [-1]\n- and 10 inputs more\n");
+  expect(text).not.toContain("a request");
+});
