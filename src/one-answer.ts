@@ -1,5 +1,5 @@
+import { errorInfo } from "./error-info.ts";
 import { type ErrorDetail, isErrorDetails, ServingError } from "./errors.ts";
-import { errorInfo } from "./lost-process.ts";
 
 /** A `google.rpc.ErrorInfo` of a request for one answer to a model that answered in parts. */
 const ANSWERS_IN_PARTS: ErrorDetail = errorInfo("ANSWERS_IN_PARTS");

@@ -10,18 +10,25 @@ OWN_FOLDER = os.path.dirname(os.path.abspath(__file__))
 
 
 class HostError(Exception):
-    """Told to the server as a gRPC code name and a message for the client; `detail` goes to the server's log alone."""
+    """Told to the server as a gRPC code name and a message for the client; `detail` goes to the server's log alone, `hint` to clients that are programs: the `reason`, and what is `expected` of which `field`."""
 
-    def __init__(self, code, message, detail=None):
+    def __init__(self, code, message, detail=None, hint=None):
         super().__init__(message)
         self.code = code
         self.message = message
         self.detail = detail
+        self.hint = hint
 
 
-def invalid(message):
+def invalid(message, **hint):
     """The caller's fault."""
-    return HostError("invalid_argument", message)
+    return HostError("invalid_argument", message, hint=hint or None)
+
+
+def missing_input(name, known):
+    """A request without an input, or a column, that the model needs."""
+    names = ", ".join(known)
+    return invalid(f'Input "{name}" is missing. The model takes {names}.', reason="MISSING_INPUT", field=name, expected=names)
 
 
 def refused(message, cause=None):

@@ -6,7 +6,7 @@ import re
 import numpy as np
 
 from . import outputs
-from .errors import HostError, invalid, one_line, traceback_text
+from .errors import HostError, invalid, missing_input, one_line, traceback_text
 
 # How frameworks say it whose failed allocations are no MemoryError: torch's allocators, C++.
 NO_MEMORY = re.compile(r"(can't|cannot|failed to) allocate|out of memory|bad_alloc", re.I)
@@ -109,10 +109,11 @@ class BaseFramework:
             meant = difflib.get_close_matches(name, missing, 1)
             if meant or not passes_over:
                 hint = f' Did you mean "{meant[0]}"?' if meant else ""
-                raise invalid(f'The model has no input "{name}".{hint} It has {", ".join(known)}.')
+                near = {"did_you_mean": meant[0]} if meant else {}
+                raise invalid(f'The model has no input "{name}".{hint} It has {", ".join(known)}.', reason="UNKNOWN_INPUT", field=name, expected=", ".join(known), **near)
         for name in required:
             if name not in inputs:
-                raise invalid(f'Input "{name}" is missing. The model takes {", ".join(known)}.')
+                raise missing_input(name, known)
 
     def to_host_error(self, error):
         """The error of a failed run."""

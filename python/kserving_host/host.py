@@ -185,7 +185,8 @@ def _failure_of_run(framework, error):
 
 
 def _detail(failure):
-    return {"code": failure.code, "message": failure.message, "detail": failure.detail}
+    told = {"code": failure.code, "message": failure.message, "detail": failure.detail}
+    return told if failure.hint is None else {**told, "hint": failure.hint}
 
 
 def load(message):

@@ -1,4 +1,5 @@
-import { invalidArgument } from "../errors.ts";
+import { type ErrorHint, hintedError, unknownName } from "../error-info.ts";
+import type { ServingError } from "../errors.ts";
 import { didYouMean } from "../platform/text/nearest.ts";
 import { type Dimension, fitsShape, type TensorSpec } from "../tensor/signature/signature.ts";
 import { createTensors, type Tensor, type Tensors } from "../tensor/tensor.ts";
@@ -22,7 +23,8 @@ export function checkInputs(
   const extra = Object.keys(inputs).find((name) => !specs.some((spec) => spec.name === name));
   if (extra !== undefined) {
     const names = specs.map((spec) => spec.name);
-    throw invalidArgument(`The model has no input "${extra}".${didYouMean(extra, names)} It takes ${takes(specs)}.`);
+    const message = `The model has no input "${extra}".${didYouMean(extra, names)} It takes ${takes(specs)}.`;
+    throw refuse(message, unknownName("UNKNOWN_INPUT", extra, names));
   }
   const checked = createTensors();
   for (const spec of specs) {
@@ -34,16 +36,27 @@ export function checkInputs(
 }
 
 function checkType(tensor: Tensor | undefined, spec: TensorSpec, specs: readonly TensorSpec[]): Tensor {
-  if (tensor === undefined) throw invalidArgument(`Input "${spec.name}" is missing; the model takes ${takes(specs)}.`);
-  if (tensor.dtype !== spec.dtype) {
-    throw invalidArgument(`Input "${spec.name}" is ${tensor.dtype}; the model takes ${spec.dtype}.`);
+  const { name: field, dtype: expected } = spec;
+  if (tensor === undefined) {
+    const message = `Input "${field}" is missing; the model takes ${takes(specs)}.`;
+    throw refuse(message, { reason: "MISSING_INPUT", field, expected: formatSpecs([spec]) });
+  }
+  if (tensor.dtype !== expected) {
+    const message = `Input "${field}" is ${tensor.dtype}; the model takes ${expected}.`;
+    throw refuse(message, { reason: "WRONG_DTYPE", field, expected });
   }
   return tensor;
 }
 
 function checkShape(tensor: Tensor, { name, shape }: TensorSpec): void {
   if (shape === undefined || fitsShape(tensor.shape, shape)) return;
-  throw invalidArgument(`Input "${name}" has shape [${tensor.shape}]; the model takes ${formatShape(shape)}.`);
+  const expected = formatShape(shape);
+  const message = `Input "${name}" has shape [${tensor.shape}]; the model takes ${expected}.`;
+  throw refuse(message, { reason: "WRONG_SHAPE", field: name, expected });
+}
+
+function refuse(message: string, hint: ErrorHint): ServingError {
+  return hintedError("invalid_argument", message, hint);
 }
 
 /** `[-1,3]`; a range is `2..8`, an unknown rank `[...]`. */

@@ -8,7 +8,7 @@ import type { Logger } from "../observability/logger.ts";
 import type { RouteName } from "../observability/request-record.ts";
 import { type Compression, compress, compressStream, isCompression } from "../platform/limits/compression.ts";
 import { callerOf } from "./caller-of.ts";
-import { HttpError, noteError, sendError } from "./http-errors.ts";
+import { type DocsOf, HttpError, noteError, sendError } from "./http-errors.ts";
 import { HttpExchange } from "./http-exchange.ts";
 import type { HttpAnswer, HttpDependencies, RouteHandler, ToldFailure } from "./http-route.ts";
 import { answerBytes, heldBytes, sendAnswer } from "./send-answer.ts";
@@ -29,12 +29,14 @@ export interface ChosenRoute {
   readonly neverCompressed?: true | undefined;
   /** Absent = no route has the URL. */
   readonly name?: RouteName;
+  /** The protocol's. */
+  readonly docsOf?: DocsOf | undefined;
   readonly answer: RouteHandler;
 }
 
 /** Answers a request, whatever its handler throws; never throws itself. */
 export async function answerRequest(
-  { kind, access, neverCompressed, name, answer }: ChosenRoute,
+  { kind, access, neverCompressed, name, docsOf, answer }: ChosenRoute,
   pair: RequestPair,
   dependencies: HttpDependencies,
 ): Promise<void> {
@@ -70,7 +72,7 @@ export async function answerRequest(
     if (sending !== undefined) await sending;
   } catch (reason) {
     await arrivedTogether(request);
-    sendError(reason, { request, response, log });
+    sendError(reason, { request, response, log, docsOf });
   } finally {
     stop?.();
     exchange.release();

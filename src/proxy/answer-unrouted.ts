@@ -19,7 +19,11 @@ export function answerUnrouted({ protocol, routes }: Place, pair: RequestPair, d
   const isPermitted = !isControl && permitOrigin(pair, dependencies.policy);
   if (isAsked && isPermitted) answerPreflight(pair);
   else
-    void answerRequest({ kind: "read", answer: handlerOf(request.method, { protocol, routes }) }, pair, dependencies);
+    void answerRequest(
+      { kind: "read", docsOf: protocol.docsOf, answer: handlerOf(request.method, { protocol, routes }) },
+      pair,
+      dependencies,
+    );
 }
 
 function handlerOf(method: string | undefined, { protocol, routes }: Place): RouteHandler {

@@ -1,5 +1,6 @@
 import type { Express, RequestHandler } from "express";
 import express from "express";
+import { unknownName } from "../error-info.ts";
 import { answerRequest } from "./answer-request.ts";
 import { answerUnrouted, type Place } from "./answer-unrouted.ts";
 import { permitOrigin } from "./cors.ts";
@@ -35,7 +36,7 @@ function mount(app: Express, protocol: NamedHttpProtocol, dependencies: HttpDepe
     const isHere = (route: { readonly path: string }) => route.path === path;
     const own = routes.filter(isHere);
     const place = router.route(path);
-    for (const route of own) place[EXPRESS_METHODS[route.method]](routed(route, protocol.name, dependencies));
+    for (const route of own) place[EXPRESS_METHODS[route.method]](routed(route, protocol, dependencies));
     // Where all of them leave requests to other protocols, those are not refused here.
     if (inferring.some(isHere) || own.some(({ takes }) => takes === undefined))
       place.all(unrouted({ protocol, routes: [...own, ...inferring.filter(isHere)] }, dependencies));
@@ -47,7 +48,7 @@ function mount(app: Express, protocol: NamedHttpProtocol, dependencies: HttpDepe
 /** Express also answers HEAD by a GET route. */
 function routed(
   { kind, access, neverCompressed, method, path, isForOwnPage, takes, answer }: HttpRoute,
-  protocol: string,
+  { name: protocol, docsOf }: NamedHttpProtocol,
   dependencies: HttpDependencies,
 ): RequestHandler<Record<string, string>> {
   const name = nameRoute(protocol, method, path);
@@ -56,7 +57,7 @@ function routed(
     if (takes?.(request) === false) return next("route");
     if (kind !== "control" && isForOwnPage !== true) permitOrigin(pair, dependencies.policy);
     void answerRequest(
-      { kind, access, neverCompressed, name, answer: (exchange) => answer(exchange, request.params) },
+      { kind, access, neverCompressed, name, docsOf, answer: (exchange) => answer(exchange, request.params) },
       pair,
       dependencies,
     );
@@ -70,21 +71,23 @@ function unrouted(place: Place, dependencies: HttpDependencies): RequestHandler 
 /** Pattern of all URLs that belong to no protocol. */
 function nowhere(protocols: readonly HttpProtocol[]): HttpProtocol {
   const routes = listRoutes(protocols);
-  const refuse: HttpProtocol["refuse"] = ({ method, url = "" }) =>
-    new HttpError(404, `There is no ${method} ${url.split("?", 1)[0]} here. There is ${routes}.`);
-  return { inference: [], refuse };
+  const refuse: HttpProtocol["refuse"] = ({ method, url = "" }) => {
+    const asked = `${method} ${url.split("?", 1)[0]}`;
+    const hint = unknownName("UNKNOWN_ROUTE", asked, routes);
+    return new HttpError(404, `There is no ${asked} here. There is ${routes.join(", ")}.`, {}, { hint });
+  };
+  return { inference: [], refuse, docsOf: protocols.find(({ docsOf }) => docsOf)?.docsOf };
 }
 
 /**
  * The routes in the 404 error for an unknown URL: those that run models, and those without parameters but for what the
  * server's own page asks for.
  */
-function listRoutes(protocols: readonly HttpProtocol[]): string {
-  const routes = protocols.flatMap(({ inference, routes = [] }) => [
+function listRoutes(protocols: readonly HttpProtocol[]): readonly string[] {
+  return protocols.flatMap(({ inference, routes = [] }) => [
     ...inference.map(({ path }) => `POST ${toPlainPath(path)}`),
     ...routes.filter(isListed).map(({ path }) => `GET ${path}`),
   ]);
-  return routes.join(", ");
 }
 
 function isListed({ method, path, isForOwnPage }: HttpRoute): boolean {

@@ -1,7 +1,8 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
 import type { ErrorRequestHandler } from "express";
 import { AccessError, type AnswerHeaders } from "../access/access-error.ts";
-import { ServingError, STATUS } from "../errors.ts";
+import { type ErrorHint, hintMembers, toDetail } from "../error-info.ts";
+import { type ErrorDetail, ServingError, STATUS } from "../errors.ts";
 import { logFailure } from "../observability/log-failure.ts";
 import type { Logger } from "../observability/logger.ts";
 import { ID_HEADER } from "../observability/request-id.ts";
@@ -18,16 +19,23 @@ export const LINGER_MS = 1000;
 /** Value of Retry-After if the server has no room or restarts a thread, in seconds. */
 const RETRY_AFTER_S = "1";
 
+/** Options of an {@link HttpError}. */
+interface HttpErrorOptions extends ErrorOptions {
+  readonly hint?: ErrorHint;
+}
+
 /** An error with a status that only HTTP has; all others are {@link ServingError}. */
 export class HttpError extends Error {
   override readonly name = "HttpError";
   readonly status: number;
   readonly headers: AnswerHeaders;
+  readonly details: readonly ErrorDetail[] | undefined;
 
-  constructor(status: number, message: string, headers: AnswerHeaders = {}, options?: ErrorOptions) {
+  constructor(status: number, message: string, headers: AnswerHeaders = {}, options?: HttpErrorOptions) {
     super(maskSecrets(message), options);
     this.status = status;
     this.headers = headers;
+    this.details = options?.hint && [toDetail(options.hint)];
   }
 }
 
@@ -45,14 +53,22 @@ export function createErrorMiddleware(log: Logger): ErrorRequestHandler {
   };
 }
 
+/** Tells the path of what programs read about a model, or about all of them for an empty name. */
+export type DocsOf = (model: string) => string;
+
 /** A failed request, and the logger. */
 export interface FailedRequest {
   readonly request: IncomingMessage;
   readonly response: ServerResponse;
   readonly log: Logger;
+  /** The protocol's; absent = it takes no members beside `error`. */
+  readonly docsOf?: DocsOf | undefined;
 }
 
-/** Answers with `{"error": message}` and the status of the error; the cause goes to the log only. */
+/**
+ * Answers with `{"error": message}` and the status of the error, and with members for programs if the protocol takes
+ * them; the cause goes to the log only.
+ */
 export function sendError(reason: unknown, failed: FailedRequest): void {
   const { request, response } = failed;
   const record = ObservedRequest.recordOf(request);
@@ -61,7 +77,7 @@ export function sendError(reason: unknown, failed: FailedRequest): void {
     cutShort(request, response);
     return;
   }
-  const body = errorBody(message);
+  const body = errorBody(message, failed.docsOf && hintOf(reason, record.model, failed.docsOf));
   const id = record.sendableId;
   record.wrote(body.length);
   setServerTiming(response, record);
@@ -112,9 +128,18 @@ export function hadLastAnswer(socket: object): boolean {
   return answered.has(socket);
 }
 
-/** The form of all errors; long messages are cut. */
-export function errorBody(message: string): Buffer {
-  return Buffer.from(JSON.stringify({ error: cutText(message) }, null, 4));
+/** The form of all errors; long messages are cut. `hint`: more members of it. */
+export function errorBody(message: string, hint: object = {}): Buffer {
+  return Buffer.from(JSON.stringify({ error: cutText(message), ...hint }, null, 4));
+}
+
+/** The members of an error that says more to programs, with its code and a path to read on; undefined for others. */
+function hintOf(reason: unknown, model: string, docsOf: DocsOf): Readonly<Record<string, string>> | undefined {
+  const error = reason instanceof HttpError ? reason : ServingError.from(reason);
+  const hint = hintMembers(error.details);
+  if (hint === undefined) return undefined;
+  const code = error instanceof HttpError ? {} : { code: error.code };
+  return { ...code, ...hint, docs: docsOf(error instanceof HttpError || error.code === "not_found" ? "" : model) };
 }
 
 function toHttpError(error: ServingError): HttpError {

@@ -14,6 +14,7 @@ import type { ProtocolSettings } from "../platform/limits/settings/server-settin
 import type { SharedMemory } from "../platform/shared-memory/shared-memory.ts";
 import type { InferenceService } from "../serving/inference-service.ts";
 import type { PlatformModels } from "../serving/platform-models.ts";
+import type { DocsOf } from "./http-errors.ts";
 import type { AnswersInParts, HttpExchange } from "./http-exchange.ts";
 import type { PageSources } from "./page-sources.ts";
 
@@ -65,6 +66,8 @@ export interface HttpProtocol {
    * or 404.
    */
   readonly refuse?: (request: IncomingMessage, methods: readonly string[]) => Error;
+  /** Absent = errors have no members beside `error`, since clients compare them as a whole. */
+  readonly docsOf?: DocsOf | undefined;
   /** Answers OPTIONS, except for a browser's preflight of a permitted origin. Default: 204 with the methods. */
   readonly answerOptions?: RouteHandler;
 }

@@ -146,13 +146,13 @@ function createInferenceRouter(
   dependencies: HttpDependencies,
   takesParts: boolean,
 ): InferenceRouter {
-  const routes = protocols.flatMap(({ name: protocol, inference }) =>
-    inference.map(({ path, ...route }) => ({ name: nameRoute(protocol, "POST", path), ...route })),
+  const routes = protocols.flatMap(({ name: protocol, docsOf, inference }) =>
+    inference.map(({ path, ...route }) => ({ name: nameRoute(protocol, "POST", path), docsOf, ...route })),
   );
   const routeOf = rememberRoutes((url) => {
-    for (const { name, find, inParts } of routes) {
+    for (const { name, docsOf, find, inParts } of routes) {
       const answer = find(url);
-      if (answer !== undefined) return { kind: "inference", name, answer, inParts };
+      if (answer !== undefined) return { kind: "inference", name, docsOf, answer, inParts };
     }
     return undefined;
   });

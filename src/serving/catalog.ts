@@ -1,3 +1,4 @@
+import { unknownName } from "../error-info.ts";
 import { invalidArgument, ServingError } from "../errors.ts";
 import { didYouMean } from "../platform/text/nearest.ts";
 import { retryInfo } from "../retry-info.ts";
@@ -121,9 +122,15 @@ export class Catalog {
     if (model?.isLoading && name === this.#last) return loadsAgain(name);
     const wanted = version === undefined ? `Latest(${name})` : `Specific(${name}, ${version})`;
     const names = [...this.#models.keys()];
+    const text = `Servable not found for request: ${wanted}`;
+    if (model !== undefined) {
+      const there = whatIsThere(model, version);
+      return new ServingError("not_found", `${text}${there && `.${there}`}`);
+    }
     return namingError("not_found", (hears) => {
-      const hint = model === undefined ? servedNames(name, names.filter(hears)) : whatIsThere(model, version);
-      return `Servable not found for request: ${wanted}${hint && `.${hint}`}`;
+      const known = names.filter(hears);
+      const served = servedNames(name, known);
+      return { text: `${text}${served && `.${served}`}`, hint: unknownName("UNKNOWN_MODEL", name, known) };
     });
   }
 

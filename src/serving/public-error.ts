@@ -6,5 +6,6 @@ const MAX_TEXT = 1024;
 
 /** The error as clients may see it: of the server's paths, the names of files alone. */
 export function publicError(error: ServingError): ServingError {
-  return new ServingError(error.code, hideFolders(error.message.slice(0, MAX_TEXT)), { cause: error });
+  const { code, message, details } = error;
+  return new ServingError(code, hideFolders(message.slice(0, MAX_TEXT)), { cause: error, details });
 }

@@ -1,4 +1,4 @@
-import { failedPrecondition } from "../errors.ts";
+import { hintedError, unknownName } from "../error-info.ts";
 import { type ChosenSignature, chooseSignature, type UsedNames } from "../tensor/signature/choose-signature.ts";
 import type { ServableDescription } from "./servable-description.ts";
 
@@ -9,6 +9,7 @@ import type { ServableDescription } from "./servable-description.ts";
 export function requireSignature(name: string, { signatures }: ServableDescription, used?: UsedNames): ChosenSignature {
   const chosen = chooseSignature(name, signatures, used);
   if (chosen !== undefined) return chosen;
-  const known = Object.keys(signatures).join(", ");
-  throw failedPrecondition(`Serving signature key "${name}" not found. There is ${known}.`);
+  const known = Object.keys(signatures);
+  const text = `Serving signature key "${name}" not found. There is ${known.join(", ")}.`;
+  throw hintedError("failed_precondition", text, unknownName("UNKNOWN_SIGNATURE", name, known));
 }

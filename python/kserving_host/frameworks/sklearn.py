@@ -1,6 +1,6 @@
 """scikit-learn: estimators and pipelines, which are always pickles."""
 
-from ..errors import invalid
+from ..errors import missing_input
 from .estimators import EstimatorFramework
 from .pickles import load_pickle
 from .tables import is_table
@@ -23,7 +23,7 @@ class Framework(EstimatorFramework):
             missing = [name for name in names or [] if name not in inputs] if is_table(inputs, count, names) else []
             if not missing:
                 raise
-            raise invalid(f'Input "{missing[0]}" is missing. The model takes {", ".join(names)}.') from error
+            raise missing_input(missing[0], names) from error
 
     def rows(self, inputs):
         """Texts of one column are a flat list to what counts their words: MLServer's clients send them so."""

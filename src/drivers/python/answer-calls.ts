@@ -1,5 +1,7 @@
-import { publicText, ServingError } from "../../errors.ts";
+import { errorInfo } from "../../error-info.ts";
+import { type ErrorDetail, publicText, ServingError } from "../../errors.ts";
 import { hidePaths } from "../../platform/text/hide-paths.ts";
+import { isTextRecord } from "../../platform/threads/wire-error.ts";
 import { createTensors, type Tensors } from "../../tensor/tensor.ts";
 import { writeFrame } from "./frames.ts";
 import type { SlotFile } from "./slot-file.ts";
@@ -73,6 +75,8 @@ export interface PythonError {
   readonly code: string;
   readonly message: string;
   readonly detail: string | null;
+  /** The reason and the members of an ErrorHint, by their names on the wires. */
+  readonly hint?: unknown;
 }
 
 /** Longer texts are useless for a client, and searching for paths takes time. */
@@ -82,10 +86,16 @@ const MAX_MESSAGE = 4096;
  * Python's error as one of ours; without paths for a client, while the user who loads
  * a model or a hook file may see them.
  */
-export function fromPythonError({ code, message, detail }: PythonError, isForClient: boolean): ServingError {
+export function fromPythonError({ code, message, detail, hint }: PythonError, isForClient: boolean): ServingError {
   const short = message.slice(0, MAX_MESSAGE);
   const text = isForClient ? hidePaths(short) : short;
-  return new ServingError(code as ServingError["code"], text, detail === null ? {} : { cause: tracebackOf(detail) });
+  const details = isTextRecord(hint) ? [fromPythonHint(hint)] : undefined;
+  const cause = detail === null ? {} : { cause: tracebackOf(detail) };
+  return new ServingError(code as ServingError["code"], text, { details, ...cause });
+}
+
+function fromPythonHint({ reason = "", ...facts }: Readonly<Record<string, string>>): ErrorDetail {
+  return errorInfo(reason, facts);
 }
 
 /** An error whose stack is Python's alone. */

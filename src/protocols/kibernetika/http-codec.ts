@@ -1,4 +1,5 @@
 import { isUtf8 } from "node:buffer";
+import { hintedError } from "../../error-info.ts";
 import { invalidArgument } from "../../errors.ts";
 import { defineJob } from "../../platform/codec-host/job.ts";
 import { LARGE_MESSAGE_BYTES } from "../../platform/codec-host/large-message.ts";
@@ -6,7 +7,12 @@ import { DecodeBudget } from "../../platform/limits/memory/decode-budget.ts";
 import type { HttpExchange } from "../../proxy/http-exchange.ts";
 import { decodeBase64, withoutSpaces } from "../../tensor/codecs/json/decode-base64.ts";
 import { parseJson } from "../../tensor/codecs/json/json-reader.ts";
-import { type JsonTensorRules, type Mismatch, toJsonTensor } from "../../tensor/codecs/json/json-tensor.ts";
+import {
+  type JsonTensorRules,
+  type Mismatch,
+  mismatchHint,
+  toJsonTensor,
+} from "../../tensor/codecs/json/json-tensor.ts";
 import {
   dumpJson,
   isJsonList,
@@ -187,7 +193,10 @@ export function createKibernetikaRules(input: string): JsonTensorRules {
     nullIsNaN: true,
     text: toBytes,
     object: (object) => decodeObject(input, object),
-    refuse: (mismatch) => invalidArgument(`Input "${input}": ${describe(mismatch)}`),
+    refuse: (mismatch) => {
+      const text = `Input "${input}": ${describe(mismatch)}`;
+      return hintedError("invalid_argument", text, mismatchHint(input, mismatch));
+    },
   };
 }
 

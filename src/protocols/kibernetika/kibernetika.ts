@@ -15,6 +15,7 @@ import { type Signature, type TensorSpec, takesImages } from "../../tensor/signa
 import { answeredJson } from "../answered-tensors.ts";
 import { jsonContent, modelOperationId, type Paths, refusals } from "../endpoint-paths.ts";
 import { exampleValues } from "../example-values.ts";
+import { documentPath } from "../kserve/openapi.ts";
 import type { Protocol } from "../protocol.ts";
 import { answerPredict, type WritePredicted } from "../tensorflow-serving/http-predict.ts";
 import { namedSchema, valueSchema } from "../value-schema.ts";
@@ -39,6 +40,7 @@ export const kibernetika: Protocol = {
   name: "kibernetika",
   grpc: createKibernetikaGrpc,
   http: ({ service }) => ({
+    docsOf: documentPath,
     inference: [
       {
         path: "/predict{/:model{/:signature{/:version}}}",
@@ -63,6 +65,7 @@ const CSV_TYPE = "text/csv";
 
 async function predict(service: InferenceService, url: string, exchange: HttpExchange): Promise<HttpAnswer> {
   const choice = parsePath(url);
+  exchange.record.model = choice.model;
   const call = exchange.callInfo();
   if (!isTaken(exchange.mediaType)) throw unsupportedType(exchange.mediaType);
   const body = await exchange.readBody();

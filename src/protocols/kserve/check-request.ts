@@ -1,4 +1,4 @@
-import { invalidArgument } from "../../errors.ts";
+import { type ErrorHint, hintedError, unknownName } from "../../error-info.ts";
 import type { ProtocolSettings } from "../../platform/limits/settings/server-settings.ts";
 import type { RecordedRequest } from "../../serving/recorded-request.ts";
 import { requireSignature } from "../../serving/require-signature.ts";
@@ -9,7 +9,7 @@ import { datatypeOf } from "./datatype.ts";
 import type { KserveRequest } from "./kserve-request.ts";
 import { readScheduling, type Scheduling } from "./parameters.ts";
 import { requestError } from "./request-error.ts";
-import { givesOutputs, takesInputs } from "./takes-inputs.ts";
+import { describeSpecs, givesOutputs, takesInputs } from "./takes-inputs.ts";
 
 /** A request that fits its model. */
 interface CheckedKserveRequest extends RecordedRequest {
@@ -88,7 +88,8 @@ function checkInputs(inputs: Tensors, specs: readonly TensorSpec[], place: Place
   for (const [name, tensor] of Object.entries(inputs)) {
     const spec = specs.find((one) => one.name === name);
     if (spec === undefined) {
-      throw invalidArgument(`unexpected inference input '${name}' for model '${place.model}'. ${takesInputs(specs)}`);
+      const text = `unexpected inference input '${name}' for model '${place.model}'. ${takesInputs(specs)}`;
+      throw hintedError("invalid_argument", text, unknownName("UNKNOWN_INPUT", name, namesOf(specs)));
     }
     const isImage = tensor.dtype === "bytes" && takesImages(spec);
     if (!isImage) checkInput(tensor, spec, place);
@@ -108,7 +109,20 @@ function wrongCount({ sent, specs, missing }: WrongCount, { id, model }: Place):
     id,
     `expected ${countText(specs)} but got ${sent.length} inputs for model '${model}'. Got input(s) ${list(sent)}${lacking}. ` +
       `Please provide all required input(s). ${takesInputs(specs)}`,
+    countHint({ sent, specs, missing }),
   );
+}
+
+/** A misspelt name is both one too many and one that is missing. */
+function countHint({ sent, specs, missing }: WrongCount): ErrorHint {
+  const known = namesOf(specs);
+  const unknown = sent.find((name) => !known.includes(name));
+  if (unknown !== undefined) return unknownName("UNKNOWN_INPUT", unknown, known);
+  return { reason: "MISSING_INPUT", field: missing[0]?.name, expected: describeSpecs(missing) };
+}
+
+function namesOf(specs: readonly TensorSpec[]): readonly string[] {
+  return specs.map(({ name }) => name);
 }
 
 function countText(specs: readonly TensorSpec[]): string {
@@ -125,13 +139,15 @@ function checkInput({ dtype, shape }: Tensor, spec: TensorSpec, { id, model }: P
     throw requestError(
       id,
       `inference input '${name}' data-type is '${came}', but model '${model}' expects '${expected}'`,
+      { reason: "WRONG_DTYPE", field: name, expected },
     );
   }
   if (spec.shape === undefined || fitsShape(shape, spec.shape)) return;
-  const expected = spec.shape.map(toSize);
+  const expected = `[${spec.shape.map(toSize)}]`;
   throw requestError(
     id,
-    `unexpected shape for input '${name}' for model '${model}'. Expected [${expected}], got [${shape}].`,
+    `unexpected shape for input '${name}' for model '${model}'. Expected ${expected}, got [${shape}].`,
+    { reason: "WRONG_SHAPE", field: name, expected },
   );
 }
 
@@ -143,7 +159,8 @@ function checkOutputs(
   const seen = new Set<string>();
   for (const name of outputs) {
     if (specs !== undefined && !specs.some((spec) => spec.name === name)) {
-      throw invalidArgument(`unexpected inference output '${name}' for model '${model}'. ${givesOutputs(specs)}`);
+      const text = `unexpected inference output '${name}' for model '${model}'. ${givesOutputs(specs)}`;
+      throw hintedError("invalid_argument", text, unknownName("UNKNOWN_OUTPUT", name, namesOf(specs)));
     }
     if (seen.has(name)) throw requestError(id, `output '${name}' already exists in request`);
     seen.add(name);

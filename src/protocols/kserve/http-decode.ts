@@ -1,9 +1,15 @@
+import { hintedError } from "../../error-info.ts";
 import { invalidArgument } from "../../errors.ts";
 import { defineJob } from "../../platform/codec-host/job.ts";
 import { LARGE_MESSAGE_BYTES, MANY_ELEMENTS } from "../../platform/codec-host/large-message.ts";
 import { DecodeBudget, ELEMENT_BYTES } from "../../platform/limits/memory/decode-budget.ts";
 import { decodeBase64 } from "../../tensor/codecs/json/decode-base64.ts";
-import { type JsonTensorRules, type Mismatch, toJsonTensor } from "../../tensor/codecs/json/json-tensor.ts";
+import {
+  type JsonTensorRules,
+  type Mismatch,
+  mismatchHint,
+  toJsonTensor,
+} from "../../tensor/codecs/json/json-tensor.ts";
 import { dumpJson, type JsonObject } from "../../tensor/codecs/json/json-value.ts";
 import { numericLayout } from "../../tensor/dtype.ts";
 import { imageFormat } from "../../tensor/media/image-format.ts";
@@ -223,7 +229,10 @@ export function createKserveRules(input: string, nullText?: Uint8Array): JsonTen
     nullIsNaN: true,
     text: (text) => text,
     object: (object) => decodeObject(input, object),
-    refuse: (mismatch) => invalidArgument(`Unable to parse 'data' of input '${input}': ${describe(mismatch)}`),
+    refuse: (mismatch) => {
+      const text = `Unable to parse 'data' of input '${input}': ${describe(mismatch)}`;
+      return hintedError("invalid_argument", text, mismatchHint(input, mismatch));
+    },
     ...(nullText && { nullText }),
   };
 }

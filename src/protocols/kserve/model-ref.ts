@@ -1,5 +1,6 @@
+import { type ErrorHint, hintedError, unknownName } from "../../error-info.ts";
 import { invalidArgument, ServingError } from "../../errors.ts";
-import type { CallOptions, InferenceService, Lease, ModelRef, ServableState } from "../../serving/inference-service.ts";
+import type { CallOptions, InferenceService, Lease, ModelRef } from "../../serving/inference-service.ts";
 import type { ServableDescription } from "../../serving/servable-description.ts";
 import { servedNames } from "../../serving/served-names.ts";
 
@@ -51,22 +52,31 @@ export function isModelReady(service: InferenceService, { model, version }: Serv
 /** The error for a model or version that does not answer, with Triton's text, and with alternatives. */
 export function modelNotFound({ model, version }: ModelRef, service: InferenceService): ServingError {
   const name = service.nameOf?.(model) ?? model;
-  const known = service.index().filter((one) => one.model === name);
-  const which = version === undefined || known.length === 0 ? `'${model}'` : `'${model}' version ${version}`;
-  const isThere = known.some((one) => version === undefined || one.version === version);
+  const all = service.index();
+  const versions = all.flatMap((one) => (one.model === name ? [String(one.version)] : []));
+  const which = version === undefined || versions.length === 0 ? `'${model}'` : `'${model}' version ${version}`;
+  const isThere = version === undefined ? versions.length > 0 : versions.includes(String(version));
   const text = `Request for unknown model: ${which}`;
-  if (!isThere) return new ServingError("not_found", `${text} is not found${whatIsThere(model, known, service)}`);
+  if (!isThere) {
+    const [what, hint] =
+      versions.length > 0
+        ? versionsThere(String(version), versions)
+        : modelsThere(model, new Set(all.map((one) => one.model)));
+    return hintedError("not_found", `${text} is not found${what}`, hint);
+  }
   // A listed version that was not resolved is not loaded.
   if (version === undefined) return new ServingError("not_found", `${text} has no available versions`);
   return new ServingError("unavailable", `${text} is not at ready state`);
 }
 
-/** Models that a client may use instead. */
-function whatIsThere(model: string, known: readonly ServableState[], service: InferenceService): string {
-  if (known.length > 0) return `. It has version ${known.map(({ version }) => version).join(", ")}.`;
-  const served = servedNames(
-    model,
-    service.index().map((one) => one.model),
-  );
-  return served && `.${served}`;
+/** Names that a client may use instead: the end of a text, and the same for programs. */
+type Alternatives = readonly [text: string, hint: ErrorHint];
+
+function versionsThere(version: string, versions: readonly string[]): Alternatives {
+  return [`. It has version ${versions.join(", ")}.`, unknownName("UNKNOWN_VERSION", version, versions)];
+}
+
+function modelsThere(model: string, names: ReadonlySet<string>): Alternatives {
+  const served = servedNames(model, names);
+  return [served && `.${served}`, unknownName("UNKNOWN_MODEL", model, names)];
 }

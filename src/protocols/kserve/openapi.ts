@@ -119,7 +119,19 @@ function inferBody(signature: Signature = {}): object {
   return { requestBody: { required: true, content: requestContent(signature) } };
 }
 
-const ERROR = { type: "object", required: ["error"], properties: { error: { type: "string" } } };
+const ERROR = {
+  type: "object",
+  required: ["error"],
+  properties: {
+    error: { type: "string" },
+    code: { type: "string", description: "A gRPC status: invalid_argument" },
+    reason: { type: "string", description: "What is wrong: UNKNOWN_INPUT" },
+    field: { type: "string", description: "The input, output, model or parameter that it is about" },
+    expected: { type: "string", description: "The dtype, shape or names that are expected there" },
+    did_you_mean: { type: "string", description: "The nearest known name" },
+    docs: { type: "string", description: "Path of the document that says what the model takes" },
+  },
+};
 const PARAMETERS = { type: "object", additionalProperties: { type: ["string", "number", "boolean"] } };
 
 function requestContent(signature: Signature): object {

@@ -1,3 +1,4 @@
+import { hintedError } from "../../error-info.ts";
 import { invalidArgument, type ServingError } from "../../errors.ts";
 import { MAX_TIMER_MS } from "../../platform/limits/call-limits.ts";
 import type { CallOptions } from "../../serving/inference-service.ts";
@@ -103,5 +104,6 @@ function refuseReserved(name: string): void {
 
 function wrongType(name: string, expected: string, came: Parameter): ServingError {
   const shown = typeof came === "string" ? `'${came.slice(0, 40)}'` : String(came);
-  return invalidArgument(`parameter '${name}' is ${shown}; expected ${expected}`);
+  const text = `parameter '${name}' is ${shown}; expected ${expected}`;
+  return hintedError("invalid_argument", text, { reason: "WRONG_PARAMETER", field: name, expected });
 }

@@ -1,4 +1,5 @@
-import { invalidArgument } from "../../errors.ts";
+import { hintedError } from "../../error-info.ts";
+import { invalidArgument, type ServingError } from "../../errors.ts";
 import { defineJob } from "../../platform/codec-host/job.ts";
 import { DecodeBudget } from "../../platform/limits/memory/decode-budget.ts";
 import type { ServableDescription } from "../../serving/servable-description.ts";
@@ -216,9 +217,14 @@ function readNamedColumns(columns: JsonObject, known: KnownInputs, budget: Decod
   for (const spec of specs ?? inferColumns(columns, known, budget)) {
     const value = columns[spec.name];
     if (value !== undefined) tensors[spec.name] = toJsonTensor(value, spec.dtype, rules);
-    else if (!("default" in spec)) throw invalidArgument(`Missing named input: ${spec.name} in 'inputs' object.`);
+    else if (!("default" in spec)) throw missingInput(spec);
   }
   return tensors;
+}
+
+function missingInput({ name: field, dtype: expected }: Pick<TensorSpec, "name" | "dtype">): ServingError {
+  const text = `Missing named input: ${field} in 'inputs' object.`;
+  return hintedError("invalid_argument", text, { reason: "MISSING_INPUT", field, expected });
 }
 
 /** The names that came; a dtype for each one's value. */

@@ -1,3 +1,4 @@
+import { hintedError, unknownName } from "../../error-info.ts";
 import { invalidArgument, ServingError } from "../../errors.ts";
 import type { DecodeBudget } from "../../platform/limits/memory/decode-budget.ts";
 import { ElementBuffer } from "../../tensor/codecs/json/element-buffer.ts";
@@ -125,17 +126,24 @@ function addInstance(columns: ReadonlyMap<string, Column>, instance: JsonObject,
   for (const name of names) {
     try {
       const column = columns.get(name);
-      if (column === undefined) throw invalidArgument(`JSON object: does not have named input: ${name}`);
+      if (column === undefined) throw noInput(name, columns.keys());
       column.add(instance[name] as JsonValue);
     } catch (reason) {
       throw inInstance(index, reason, ` key: ${name}`);
     }
   }
   if (names.length === columns.size) return;
-  const expected = [...columns.keys()].sort().join(",");
-  throw invalidArgument(
-    `Failed to process element: ${index} of 'instances' list. JSON object: ${dumpJson(instance)} keys must be equal to: ${expected}`,
+  const known = [...columns.keys()].sort();
+  throw hintedError(
+    "invalid_argument",
+    `Failed to process element: ${index} of 'instances' list. JSON object: ${dumpJson(instance)} keys must be equal to: ${known.join(",")}`,
+    { reason: "MISSING_INPUT", field: known.find((name) => !names.includes(name)), expected: known.join(", ") },
   );
+}
+
+function noInput(name: string, known: Iterable<string>): ServingError {
+  const hint = unknownName("UNKNOWN_INPUT", name, known);
+  return hintedError("invalid_argument", `JSON object: does not have named input: ${name}`, hint);
 }
 
 /** One input's values of all instances. */
@@ -176,7 +184,7 @@ function isSameShape(a: readonly number[], b: readonly number[]): boolean {
 
 /** The error of one instance, as it appears in the whole request's. */
 function inInstance(index: number, reason: unknown, key = ""): ServingError {
-  const { code, message } = ServingError.from(reason);
+  const { code, message, details } = ServingError.from(reason);
   const text = `Failed to process element: ${index}${key} of 'instances' list. Error: ${code.toUpperCase()}: ${message}`;
-  return new ServingError(code, text, { cause: reason });
+  return new ServingError(code, text, { cause: reason, details });
 }

@@ -1,4 +1,4 @@
-import { invalidArgument } from "../../errors.ts";
+import { hintedError, unknownName } from "../../error-info.ts";
 import { createTensor, createTensors, type Tensors } from "../tensor.ts";
 import { defaultSignatureName, type Signature, type TensorSpec } from "./signature.ts";
 
@@ -109,8 +109,10 @@ export function assertOutputs(
 ): void {
   const unknown = wanted?.find((name) => known?.every((output) => output.name !== name));
   if (unknown === undefined) return;
-  const names = known?.map(({ name }) => name).sort();
-  throw invalidArgument(
+  const names = (known ?? []).map(({ name }) => name).sort();
+  throw hintedError(
+    "invalid_argument",
     `output tensor alias not found in signature: ${unknown} Outputs expected to be in the set {${names}}.`,
+    unknownName("UNKNOWN_OUTPUT", unknown, names),
   );
 }

@@ -111,10 +111,18 @@ describe.skipIf(python === undefined)("rows with names", { timeout: 60_000 }, ()
       ['[{"age": 30.5, "citty": "Rome", "rooms": 4}]', "application/json"],
       ["age,citty,rooms\n30.5,Rome,4\n", "text/csv"],
     ] as const)
-      expect(await post(`${httpUrl}/predict`, body, type)).toEqual({ status: 400, json: { error: meant } });
+      expect(await post(`${httpUrl}/predict`, body, type)).toEqual({
+        status: 400,
+        json: {
+          ...{ error: meant, code: "invalid_argument", reason: "UNKNOWN_INPUT", field: "citty" },
+          ...{ expected: "age, city, rooms", did_you_mean: "city", docs: "/v2/models/default/openapi.json" },
+        },
+      });
     const missing = 'Input "city" is missing. The model takes age, city, rooms.';
     const without = '[{"age": 30.5, "rooms": 4}]';
-    expect(await post(`${httpUrl}/predict`, without)).toEqual({ status: 400, json: { error: missing } });
+    expect(await post(`${httpUrl}/predict`, without)).toMatchObject({
+      ...{ status: 400, json: { error: missing, reason: "MISSING_INPUT", field: "city" } },
+    });
     const unknown = await post(`${httpUrl}/predict`, '[{"age": 30.5, "city": "Oslo", "rooms": 4}]');
     expect(unknown).toMatchObject({ status: 400, json: { error: expect.stringContaining("Oslo") } });
   });

@@ -221,7 +221,7 @@ describe("KServe V2 over HTTP", () => {
 
   it("knows that a model is unknown before it reads what it is asked", async () => {
     const answer = await send("/v2/models/no/infer", post("{"));
-    expect([answer.status, JSON.parse(answer.text)]).toEqual([
+    expect([answer.status, JSON.parse(answer.text)]).toMatchObject([
       404,
       { error: "Request for unknown model: 'no' is not found. This server has default." },
     ]);
@@ -265,7 +265,7 @@ describe("KServe V2 over HTTP", () => {
     ],
   ])("refuses %s in Triton's words", async (_, init, text) => {
     const answer = await sendToModel(INFER, init);
-    expect([answer.status, JSON.parse(answer.text)]).toEqual([400, { error: text }]);
+    expect([answer.status, JSON.parse(answer.text)]).toMatchObject([400, { error: text }]);
   });
 
   it.each<[string, string, number, string]>([

@@ -173,8 +173,8 @@ describe("trace settings", () => {
   it("are those of a model that there is", async () => {
     const { send, call } = await start();
     const error = "Request for unknown model: 'no' is not found. This server has default.";
-    expect(await send("/v2/models/no/trace/setting")).toEqual([404, { error }]);
-    expect(await send("/v2/models/no/trace/setting", "{}")).toEqual([404, { error }]);
+    expect(await send("/v2/models/no/trace/setting")).toMatchObject([404, { error }]);
+    expect(await send("/v2/models/no/trace/setting", "{}")).toMatchObject([404, { error }]);
     const unknown = { code: status.NOT_FOUND, details: error };
     await expect(call("TraceSetting", { model_name: "no" })).rejects.toMatchObject(unknown);
     const off = { settings: { trace_level: { value: ["OFF"] } } };

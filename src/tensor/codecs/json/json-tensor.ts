@@ -1,3 +1,4 @@
+import type { ErrorHint } from "../../../error-info.ts";
 import { type DType, integerRange } from "../../dtype.ts";
 import { MAX_RANK, type Tensor } from "../../tensor.ts";
 import { ElementBuffer, type NumberRules } from "./element-buffer.ts";
@@ -28,6 +29,12 @@ export type Mismatch = { readonly path: readonly number[]; readonly shape: reado
   | { readonly kind: "value"; readonly value: JsonValue }
   | { readonly kind: "rank" }
 );
+
+/** The fault of an input's value, for programs. */
+export function mismatchHint(field: string, mismatch: Mismatch): ErrorHint {
+  if (mismatch.kind === "type") return { reason: "WRONG_DTYPE", field, expected: mismatch.dtype };
+  return { reason: "WRONG_SHAPE", field, expected: `[${mismatch.shape}]` };
+}
 
 /**
  * Numbers as a tensor of a dtype, or undefined if it does not take all of them:
