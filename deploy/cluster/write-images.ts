@@ -31,7 +31,7 @@ export interface ImagePlace {
 
 const PLAIN: BuiltImage["config"] = {
   ...{ user: "65535", folder: "/", env: { PATH: "/usr/local/bin:/usr/bin:/bin" } },
-  ...{ labels: {}, ports: [], entrypoint: [], healthcheck: [] },
+  ...{ labels: {}, ports: [], entrypoint: [], command: [], healthcheck: [] },
 };
 
 /** Files of archives by the images that they hold. */

@@ -1,4 +1,4 @@
-import { chmodSync, cpSync, existsSync, mkdirSync, readdirSync, readFileSync, rmSync } from "node:fs";
+import { chmodSync, cpSync, existsSync, mkdirSync, readdirSync, readFileSync, rmSync, statSync } from "node:fs";
 import { basename, join, posix } from "node:path";
 import { baseRoot, copyRoot } from "./base-root.ts";
 import { type DockerStep, fillIn, readDockerfile, readPairs } from "./read-dockerfile.ts";
@@ -18,6 +18,7 @@ export interface ImageConfig {
   readonly labels: Readonly<Record<string, string>>;
   readonly ports: readonly string[];
   readonly entrypoint: readonly string[];
+  readonly command: readonly string[];
   readonly healthcheck: readonly string[];
 }
 
@@ -38,6 +39,7 @@ const EMPTY: ImageConfig = {
   labels: {},
   ports: [],
   entrypoint: [],
+  command: [],
   healthcheck: [],
 };
 
@@ -65,6 +67,7 @@ export const INSTRUCTIONS: Readonly<Record<string, (build: Building, step: Docke
   EXPOSE: (_, { text }) => ({ ports: text.split(" ") }),
   HEALTHCHECK: (_, { text }) => ({ healthcheck: JSON.parse(text.slice(text.indexOf("["))) }),
   ENTRYPOINT: (_, { text }) => ({ entrypoint: JSON.parse(text) }),
+  CMD: (_, { text }) => ({ command: JSON.parse(text) }),
 };
 
 interface Building {
@@ -110,12 +113,14 @@ export function buildTarget(target: string, place: BuildPlace, built = new Map<s
   return { root, config };
 }
 
-function copyFiles({ root, context, rootOf }: Building, { flags, text }: DockerStep): void {
-  const words = text.split(" ");
-  const target = words.pop() as string;
+function copyFiles({ root, config, context, rootOf }: Building, { flags, text }: DockerStep): void {
+  const words: string[] = text.startsWith("[") ? JSON.parse(text) : text.split(" ");
+  const target = posix.resolve(config.folder, words.at(-1) as string);
+  const isFolder = words.pop()?.endsWith("/");
   const source = flags.from === undefined ? context : rootOf(flags.from);
   for (const file of words.flatMap((pattern) => filesOf(source, pattern))) {
-    const to = join(root, target.endsWith("/") ? posix.join(target, basename(file)) : target);
+    // Of a folder its content is copied.
+    const to = join(root, isFolder && !statSync(file).isDirectory() ? posix.join(target, basename(file)) : target);
     // Links stay as they are: their targets are paths of the image.
     cpSync(file, to, { recursive: true, verbatimSymlinks: true });
     if (flags.chmod !== undefined) chmodSync(to, Number.parseInt(flags.chmod, 8));

@@ -59,6 +59,7 @@ function imageOf(config: BuiltImage["config"], unpacked: string): object {
       WorkingDir: config.folder,
       Env: Object.entries(config.env).map(([name, value]) => `${name}=${value}`),
       Entrypoint: config.entrypoint,
+      Cmd: config.command,
       Labels: config.labels,
       ExposedPorts: Object.fromEntries(config.ports.map((port) => [`${port}/tcp`, {}])),
     },

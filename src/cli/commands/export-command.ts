@@ -1,5 +1,5 @@
 import { createHash } from "node:crypto";
-import { mkdirSync, writeFileSync } from "node:fs";
+import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { mkdtemp, readFile, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { basename, dirname, isAbsolute, join, relative, resolve, sep } from "node:path";
@@ -11,9 +11,12 @@ import { maskSecrets } from "../../platform/text/mask-secrets.ts";
 import { shellWord } from "../../platform/text/terminal.ts";
 import { isRemoteAddress } from "../../storage/remote-address.ts";
 import { npmPack } from "../../storage/runtimes/npm.ts";
-import { PACKAGE_CONTEXT, type PackedProgram, WORK_FOLDER } from "../../tools/export/deployment.ts";
+import { isPushed } from "../../tools/export/container.ts";
+import { type Deployment, PACKAGE_CONTEXT, type PackedProgram, WORK_FOLDER } from "../../tools/export/deployment.ts";
+import { pythonPackages } from "../../tools/export/dockerfile.ts";
 import { EXPORT_TARGETS, type ExportTarget, exportFiles } from "../../tools/export/export-files.ts";
 import { MODEL_FILE, modelImage } from "../../tools/export/kserve-files.ts";
+import { INSTALL_FILE } from "../../tools/export/systemd-files.ts";
 import { type DeploymentNames, readDeployment } from "../export/read-deployment.ts";
 import { createParser, runParser } from "./create-parser.ts";
 import { assertEmptyFolder } from "./out-files.ts";
@@ -22,10 +25,11 @@ const EPILOGUE = `
 Examples:
   kserving export docker -- models/emotion.onnx hooks.ts
   kserving export kubernetes --to deploy --image registry.example/faces:1 -- --config models.yaml
-  kserving export kserve -- models/iris.joblib
+  kserving export kserve --image registry.example/iris:1 -- models/iris.joblib
+  kserving export systemd -- models/emotion.onnx hooks.ts --http-port 80
 
-What stands behind -- is a command line of kserving serve, with its files below this folder. The image is built from
-here: docker build -f deploy/Dockerfile . (docs/kubernetes.md)
+What stands behind -- is a command line of kserving serve, with its files below this folder. The commands that build,
+push and start are printed, in their order, to be given here. (docs/kubernetes.md, docs/operations.md)
 `;
 
 /** `kserving export`: writes the files that run a command line elsewhere. */
@@ -44,7 +48,7 @@ export function createExportCommand(args: readonly string[]): Command {
     .addArgument(new Argument("<target>", "what runs it").choices(EXPORT_TARGETS))
     .option("--to <folder>", "a folder that is empty or not there (default: the target's name)")
     .option("--name <name>", "name of what is deployed (default: the model's)")
-    .option("--image <image>", "image that is built (default: NAME:latest)")
+    .option("--image <image>", "image that is built (default: NAME:1)")
     .option("--json", "print JSON")
     .action((target: ExportTarget, flags: ExportFlags) => run(target, flags, args));
 }
@@ -65,16 +69,23 @@ async function run(
   const folder = resolve(to);
   assertEmptyFolder(folder, to);
   const read = await readDeployment(args, flags);
+  assertReached(target, read.host);
   const paths = { up: relative(folder, resolve()) || ".", down: relative(resolve(), folder) || "." };
   const packed = await packProgram();
   const deployment = { ...read, program: toProgram(packed, paths.down) };
-  const files = exportFiles(target, deployment, { folder: paths, isRemote: isRemoteAddress });
+  const readExample = (name: string) => readFileSync(join(ROOT, "examples/systemd", name), "utf8");
+  const files = exportFiles(target, deployment, { folder: paths, isRemote: isRemoteAddress, readExample });
   writeAll({ ...files, [packed.name]: packed.bytes }, { folder, to });
-  const steps = nextSteps(target, { to, ...deployment, hasModelImage: MODEL_FILE in files });
-  const notes = [...secretNote(deployment.secrets), ...wordNote(args)];
+  const steps = nextSteps(target, { ...deployment, to, hasModelImage: MODEL_FILE in files });
+  const notes = [...secretNote(target, deployment.secrets), ...wordNote(args), ...imageNote(target, deployment.image)];
   const names = [...Object.keys(files), packed.name];
   if (json) return console.log(JSON.stringify({ folder, files: names, notes, commands: steps }, null, 2));
   console.log([`${to} has ${names.join(", ")}.`, ...notes, "", ...steps.map((step) => `  ${step}`)].join("\n"));
+}
+
+function assertReached(target: ExportTarget, host = ""): void {
+  if (target === "systemd" || !/^(?:localhost|127\.|\[?::1)/.test(host)) return;
+  throw invalidArgument(`--host ${host} is reached from within the container alone; leave it out.`);
 }
 
 function toProgram({ name, sha256 }: PackedPackage, down: string): PackedProgram {
@@ -84,8 +95,10 @@ function toProgram({ name, sha256 }: PackedPackage, down: string): PackedProgram
 }
 
 /** A key in an image is everybody's who has the image. */
-function secretNote(flags: readonly string[]): readonly string[] {
+function secretNote(target: ExportTarget, flags: readonly string[]): readonly string[] {
   if (flags.length === 0) return [];
+  if (target === "systemd")
+    return [`${INSTALL_FILE} copies the files of ${flags.join(", ")} to where root reads them.`];
   return [
     `Files of ${flags.join(", ")} are not in the image: mount them below ${WORK_FOLDER}, as the flags have them.`,
   ];
@@ -96,6 +109,16 @@ function wordNote(args: readonly string[]): readonly string[] {
   const secret = args.map(maskSecrets).filter((word, index) => word !== args[index]);
   if (secret.length === 0) return [];
   return [`The files have what is secret in ${secret.join(", ")}: keep them, and the image, from others.`];
+}
+
+/** Targets whose images are built here and run elsewhere. */
+const PULLED: readonly ExportTarget[] = ["kubernetes", "helm", "kserve", "sagemaker"];
+
+function imageNote(target: ExportTarget, image: string): readonly string[] {
+  if (!PULLED.includes(target) || isPushed(image)) return [];
+  return [
+    `"${image}" names no registry, so nothing pulls it: load it where it runs (kind load docker-image ${image}), or export again with --image REGISTRY/${image}.`,
+  ];
 }
 
 function writeAll(
@@ -112,29 +135,35 @@ function writeAll(
   }
 }
 
-interface Written {
-  readonly program: PackedProgram;
+interface Written extends Omit<Deployment, "files"> {
   readonly to: string;
-  readonly name: string;
-  readonly image: string;
   readonly hasModelImage: boolean;
 }
 
-/** The commands that use the files. */
-function nextSteps(target: ExportTarget, { to, name, image, hasModelImage, program }: Written): readonly string[] {
+/** The commands that use the files, in their order. */
+function nextSteps(target: ExportTarget, written: Written): readonly string[] {
+  const { to, name, image, hasModelImage } = written;
   const at = (file: string) => shellWord(`${to}/${file}`);
   const buildAs = (file: string, tag: string) => `docker build -f ${at(file)} -t ${shellWord(tag)} .`;
-  const build = withContext(buildAs("Dockerfile", image), program, to);
-  const model = hasModelImage ? [buildAs(MODEL_FILE, modelImage(image))] : [];
+  const build = withContext(buildAs("Dockerfile", image), written.program, to);
+  const pushed = (tag: string) => (isPushed(tag) ? [`docker push ${shellWord(tag)}`] : []);
+  const car = modelImage(image);
+  const model = hasModelImage ? [buildAs(MODEL_FILE, car), ...pushed(car)] : [];
   const steps: Readonly<Record<ExportTarget, readonly string[]>> = {
-    docker: [build],
+    docker: [build, ...pushed(image)],
     compose: [`docker compose -f ${at("compose.yaml")} up --build`],
-    kubernetes: [build, `kubectl apply -f ${at("kubernetes.yaml")}`],
-    helm: [build, `helm install ${name} ${shellWord(to)}`],
-    kserve: [build, ...model, `kubectl apply -f ${at("kserve.yaml")}`],
-    sagemaker: [build, `sh ${at("pack-model.sh")}`],
+    kubernetes: [build, ...pushed(image), `kubectl apply -f ${at("kubernetes.yaml")}`],
+    helm: [build, ...pushed(image), `helm install ${name} ${shellWord(to)}`],
+    kserve: [build, ...pushed(image), ...model, `kubectl apply -f ${at("kserve.yaml")}`],
+    sagemaker: [build, ...pushed(image), `sh ${at("pack-model.sh")}`],
+    systemd: [...debianSteps(written), `sudo sh ${at(INSTALL_FILE)}`, `systemctl status ${name}.service`],
   };
   return steps[target];
+}
+
+function debianSteps({ drivers }: Written): readonly string[] {
+  const { debian = [] } = pythonPackages(drivers) ?? {};
+  return debian.length === 0 ? [] : [`sudo apt-get install ${debian.join(" ")}`];
 }
 
 /** Files that are not below the folder that an image is built from are in another context. */

@@ -1,7 +1,7 @@
 import { isAbsolute, relative, resolve, sep } from "node:path";
 import type { RawOptions } from "../../drivers/option-table.ts";
 import { isDriverFile } from "../../drivers/registry.ts";
-import { failedPrecondition, invalidArgument } from "../../errors.ts";
+import { failedPrecondition } from "../../errors.ts";
 import { AUTH_SETTINGS, ENCRYPTION_SETTINGS } from "../../platform/limits/settings/access-settings.ts";
 import type { Setting } from "../../platform/limits/settings/setting.ts";
 import { type ModelConfig, modelConfig } from "../../serving/repository/config/model-config.ts";
@@ -35,9 +35,7 @@ export async function readDeployment(
   folder = process.cwd(),
 ): Promise<Omit<Deployment, "program">> {
   const commandLine = await readServeSettings(args, {});
-  const { settings } = commandLine;
-  if (/^(?:localhost|127\.|\[?::1)/.test(settings.host))
-    throw invalidArgument(`--host ${settings.host} is reached from within the container alone; leave it out.`);
+  const { settings, origins } = commandLine;
   const models = await modelsOf(commandLine);
   const hooks = await filesOfModule(settings.hooks);
   const toOwn = (path: string) => toRelative(path, folder);
@@ -46,7 +44,7 @@ export async function readDeployment(
   const title = toLabel(name ?? models[0]?.name ?? settings.name);
   return {
     name: title,
-    image: image ?? `${title}:latest`,
+    image: image ?? `${title}:1`,
     version: readVersion(),
     args: args.map((word) => ownWord(word, folder)),
     files: [...new Set(files.filter((path) => !isRemoteAddress(path)).map(toOwn))],
@@ -58,6 +56,7 @@ export async function readDeployment(
     variables: variablesOf(commandLine),
     hasConfig: settings.config.length > 0,
     ...(await needsOf(models, hooks)),
+    ...(origins.has("host") && { host: settings.host }),
     grpcPort: settings.port,
     ...(settings.httpEnable && { httpPort: settings.httpPort }),
     stopSeconds: (settings.shutdownDelayMs + settings.drainTimeoutMs) / 1000,

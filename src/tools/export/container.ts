@@ -28,6 +28,17 @@ export function kubernetesContainer(deployment: Deployment) {
   };
 }
 
+/** True if an image's name has the registry that gets it; any other image only its builder has. */
+export function isPushed(image: string): boolean {
+  return image.includes("/");
+}
+
+/** The rule by which Kubernetes pulls an image: never one of somewhere else that happens to have the same name. */
+export function pullPolicy(image: string): "Always" | "IfNotPresent" | "Never" {
+  if (!isPushed(image)) return "Never";
+  return /:latest$|\/[^:@]*$/.test(image) ? "Always" : "IfNotPresent";
+}
+
 /** Volumes of {@link kubernetesContainer}. */
 export const VOLUMES = [{ name: "tmp", emptyDir: {} }];
 

@@ -24,6 +24,8 @@ export interface Deployment {
   /** Drivers of the models, each once. */
   readonly drivers: readonly string[];
   readonly needs: ImageNeeds;
+  /** Host of the ports, if the command line says one. */
+  readonly host?: string;
   readonly grpcPort: number;
   /** Absent if HTTP is off. */
   readonly httpPort?: number;

@@ -9,15 +9,17 @@ import {
   kubernetesContainer,
   POD_USER,
   portsOf,
+  pullPolicy,
   USER_ID,
   VOLUMES,
 } from "./container.ts";
 import { type DeployedModel, type Deployment, type ExportedFiles, PACKAGE_CONTEXT } from "./deployment.ts";
 import { dockerfile, endLines, literal, programLines } from "./dockerfile.ts";
 import { kserveFiles } from "./kserve-files.ts";
+import { systemdFiles } from "./systemd-files.ts";
 
 /** Platforms that `kserving export` writes files for. */
-export const EXPORT_TARGETS = ["docker", "compose", "kubernetes", "helm", "kserve", "sagemaker"] as const;
+export const EXPORT_TARGETS = ["docker", "compose", "kubernetes", "helm", "kserve", "sagemaker", "systemd"] as const;
 /** One of {@link EXPORT_TARGETS}. */
 export type ExportTarget = (typeof EXPORT_TARGETS)[number];
 
@@ -27,6 +29,8 @@ interface ExportContext {
   readonly folder: { readonly up: string; readonly down: string };
   /** Checks for a model's address of another server. */
   readonly isRemote: (path: string) => boolean;
+  /** Reads a file of examples/systemd. */
+  readonly readExample: (name: string) => string;
 }
 
 /** The files that run a deployment; throws `failed_precondition` for one that the target has no place for. */
@@ -49,6 +53,7 @@ const WRITERS: Readonly<Record<ExportTarget, (deployment: Deployment, context: E
   helm: (deployment) => ({ ...imageFile(deployment), ...helmChart(deployment) }),
   kserve: (deployment, { isRemote }) => kserveFiles(deployment, isRemote),
   sagemaker: (deployment, { isRemote }) => sagemakerFiles(deployment, isRemote),
+  systemd: (deployment, { readExample }) => systemdFiles(deployment, readExample),
 };
 
 /** The file with which Docker Compose builds and runs a deployment; `folder` has it, relative to the build's. */
@@ -60,6 +65,8 @@ function composeFile(deployment: Deployment, folder: { readonly up: string; read
       ...(deployment.program.isOutside && { additional_contexts: { [PACKAGE_CONTEXT]: "." } }),
     },
     image: deployment.image,
+    // Elsewhere there may be another of this name.
+    pull_policy: "build",
     ports: portsOf(deployment).map(({ port }) => `${port}:${port}`),
     user: `${USER_ID}:0`,
     read_only: true,
@@ -111,7 +118,7 @@ function podSpec(deployment: Deployment, labelSelector: object) {
     terminationGracePeriodSeconds: graceSeconds(deployment),
     securityContext: POD_USER,
     topologySpreadConstraints: [{ ...spread, labelSelector }],
-    containers: [{ name, image, ...kubernetesContainer(deployment) }],
+    containers: [{ name, image, imagePullPolicy: pullPolicy(image), ...kubernetesContainer(deployment) }],
     volumes: VOLUMES,
   };
 }
@@ -121,6 +128,7 @@ function servicePorts(deployment: Deployment) {
 }
 
 const CHART_IMAGE = "{{ .Values.image }}";
+const CHART_POLICY = "{{ .Values.imagePullPolicy }}";
 const CHART_RESOURCES = "{{ toJson .Values.resources }}";
 const CHART_REPLICAS = "{{ .Values.replicas }}";
 
@@ -138,7 +146,7 @@ function helmChart(deployment: Deployment): ExportedFiles {
     // A release has room for a megabyte.
     ".helmignore": "*.tgz\nDockerfile\n",
     "Chart.yaml": writeYaml({ apiVersion: "v2", name, version, appVersion: version, type: "application" }),
-    "values.yaml": writeYaml({ image, replicas, resources }),
+    "values.yaml": writeYaml({ image, imagePullPolicy: pullPolicy(image), replicas, resources }),
     "templates/deployment.yaml": templated,
     "templates/others.yaml": writeYaml(...others),
   };
@@ -153,7 +161,11 @@ interface PodsManifest {
 
 function toTemplate({ spec, ...rest }: PodsManifest): object {
   const { template } = spec;
-  const containers = template.spec.containers.map((container) => ({ ...container, resources: CHART_RESOURCES }));
+  const containers = template.spec.containers.map((container) => ({
+    ...container,
+    imagePullPolicy: CHART_POLICY,
+    resources: CHART_RESOURCES,
+  }));
   return {
     ...rest,
     spec: { ...spec, replicas: CHART_REPLICAS, template: { ...template, spec: { ...template.spec, containers } } },

@@ -1,6 +1,6 @@
 import { failedPrecondition } from "../../errors.ts";
 import { writeYaml } from "../../tensor/codecs/config/yaml.ts";
-import { assertNoConfig, hookTargets, kubernetesContainer, VOLUMES } from "./container.ts";
+import { assertNoConfig, hookTargets, kubernetesContainer, pullPolicy, VOLUMES } from "./container.ts";
 import type { DeployedModel, Deployment, ExportedFiles } from "./deployment.ts";
 import { copyTo, endLines, programLines } from "./dockerfile.ts";
 
@@ -50,13 +50,14 @@ function modelcar({ path }: DeployedModel, deployment: Deployment): string {
   const own = deployment.files.filter((file) => !hooks.some((hook) => hook.file === file));
   const lines = own.map((file) => copyTo(file, `${CAR_FOLDER}/`));
   const beside = hooks.map(({ file, target }) => copyTo(file, `${CAR_FOLDER}/${target}`));
-  return [`# ${path}`, "FROM busybox:stable", ...lines, ...beside, ""].join("\n");
+  return [`# ${path}`, "FROM busybox:stable AS model", ...lines, ...beside, ""].join("\n");
 }
 
 function runtime(deployment: Deployment, model: DeployedModel): object {
   const { name, image, drivers } = deployment;
   const env = Object.entries(deployment.variables).map(([key, value]) => ({ name: key, value }));
   const args = ["kserve", "--model_name={{.Name}}", "--model_dir=/mnt/models", ...portArgs()];
+  const own = { name: "kserve-container", image, imagePullPolicy: pullPolicy(image) };
   return {
     apiVersion: "serving.kserve.io/v1alpha1",
     kind: "ServingRuntime",
@@ -65,7 +66,7 @@ function runtime(deployment: Deployment, model: DeployedModel): object {
       annotations: { "prometheus.kserve.io/port": String(PORTS.httpPort), "prometheus.kserve.io/path": "/metrics" },
       supportedModelFormats: [{ name: formatOf(model, drivers) }],
       protocolVersions: ["v1", "v2", "grpc-v2"],
-      containers: [{ name: "kserve-container", image, args, env, ...kubernetesContainer(deployment) }],
+      containers: [{ ...own, args, env, ...kubernetesContainer(deployment) }],
       volumes: VOLUMES,
     },
   };

@@ -21,9 +21,15 @@ test("export writes the files for a command line, and says what to do with them"
   expect(readFileSync(join(folder, "Dockerfile"), "utf8")).toContain(`echo "${sha256}  /tmp/${archive}" | sha256sum`);
   // As a shell takes them.
   const at = (file: string) => `'${folder}/${file}'`;
-  expect(stdout).toContain(`docker build --build-context package='${folder}' -f ${at("Dockerfile")} -t r/half:1 .`);
-  expect(stdout).toContain(`docker build -f ${at("model.Dockerfile")} -t r/half-model:1 .`);
-  expect(stdout).toContain(`kubectl apply -f ${at("kserve.yaml")}`);
+  expect(stdout).toContain(
+    [
+      `  docker build --build-context package='${folder}' -f ${at("Dockerfile")} -t r/half:1 .`,
+      "  docker push r/half:1",
+      `  docker build -f ${at("model.Dockerfile")} -t r/half-model:1 .`,
+      "  docker push r/half-model:1",
+      `  kubectl apply -f ${at("kserve.yaml")}`,
+    ].join("\n"),
+  );
   expect(readFileSync(join(folder, "model.Dockerfile"), "utf8")).toContain(`COPY ["${MODEL}","/models/"]`);
 });
 
@@ -52,7 +58,7 @@ test("export says in JSON what it wrote, that a password is in it, and the comma
 test("a command line is read as it would be served", async () => {
   const args = [MODEL, "--port=9100", "--max-queue", "7", "--shutdown-delay=1", "--tls-cert=a", "--tls-key=b"];
   expect(await readDeployment(args, {})).toEqual({
-    ...{ name: "half-plus-two", image: "half-plus-two:latest", version: expect.any(String), args, files: [MODEL] },
+    ...{ name: "half-plus-two", image: "half-plus-two:1", version: expect.any(String), args, files: [MODEL] },
     models: [{ name: "half-plus-two", path: MODEL }],
     needs: { runtimes: [], packages: [] },
     ...{ drivers: ["onnx"], grpcPort: 9100, httpPort: 9001, stopSeconds: 21, hasConfig: false },
@@ -132,3 +138,22 @@ test.each(["2024 a very long name that goes on and on for ever and ever", "-", "
     expect(label).toMatch(/^[a-z]([a-z0-9-]{0,56}[a-z0-9])?$/);
   },
 );
+
+test("export says of an image without a registry that nothing pulls it", async () => {
+  const folder = join(tempFolder(), "out");
+  const { stdout } = await runCommand(["export", "kubernetes", "--to", folder, "--", MODEL]);
+  expect(stdout).toContain('"half-plus-two:1" names no registry, so nothing pulls it');
+  expect(stdout).not.toContain("docker push");
+});
+
+test("export for systemd says what installs the service, which may listen on this machine alone", async () => {
+  const folder = join(tempFolder(), "out");
+  const args = [MODEL, "--host=localhost", "--tls-cert=cert.pem", "--tls-key=key.pem"];
+  const { code, stdout } = await runCommand(["export", "systemd", "--to", folder, "--name=half", "--", ...args]);
+  const archive = `kserving-${readVersion()}.tgz`;
+  const units = ["half-grpc.socket", "half-http.socket", "half.logrotate", "half.service"];
+  expect([code, readdirSync(folder)]).toEqual([0, [...units, "install.sh", archive]]);
+  expect(stdout).toContain(`  sudo sh ${folder}/install.sh\n  systemctl status half.service`);
+  expect(stdout).toContain("install.sh copies the files of --tls-cert, --tls-key to where root reads them.");
+  expect(readFileSync(join(folder, "half-http.socket"), "utf8")).toContain("\nListenStream=127.0.0.1:9001\n");
+});

@@ -18,7 +18,12 @@ const DEPLOYMENT: Deployment = {
   program: { file: "deploy/kserving-1.2.3.tgz", sha256: "0123", isOutside: false },
   ...{ grpcPort: 9000, httpPort: 9001, stopSeconds: 25 },
 };
-const CONTEXT = { folder: { up: "..", down: "deploy" }, isRemote: (path: string) => path.includes("://") };
+const CONTEXT = {
+  folder: { up: "..", down: "deploy" },
+  isRemote: (path: string) => path.includes("://"),
+  readExample: (name: string) => readFileSync(join("examples/systemd", name), "utf8"),
+};
+const IMAGES = EXPORT_TARGETS.filter((target) => target !== "systemd");
 
 function files(target: (typeof EXPORT_TARGETS)[number], changes: Partial<Deployment> = {}) {
   return exportFiles(target, { ...DEPLOYMENT, ...changes }, CONTEXT);
@@ -40,11 +45,11 @@ describe("the image", () => {
     expect(lines.at(-2)).toBe('CMD ["models/face.onnx","my hooks/faces.ts"]');
   });
 
-  it.each(EXPORT_TARGETS)("of %s has the program of the archive beside it, compared with its hash", (target) => {
+  it.each(IMAGES)("of %s has the program of the archive beside it, compared with its hash", (target) => {
     const { Dockerfile = "" } = files(target);
     expect(Dockerfile).toContain('COPY ["deploy/kserving-1.2.3.tgz","/tmp/"]\n');
     expect(Dockerfile).toContain(
-      'RUN echo "0123  /tmp/kserving-1.2.3.tgz" | sha256sum --check - && npm install --global /tmp/kserving-1.2.3.tgz &&',
+      'RUN echo "0123  /tmp/kserving-1.2.3.tgz" | sha256sum --check - && npm install --global --ignore-scripts /tmp/kserving-1.2.3.tgz &&',
     );
     for (const text of Object.values(files(target)))
       expect(text).not.toMatch(/npm (?:i|install)\b.* kserving\b|kserving@/);
@@ -80,7 +85,7 @@ describe("the image", () => {
   it("has what its models need besides", () => {
     const needs = { runtimes: ["tensorflow"], packages: ["h5wasm", "@litertjs/core"] };
     const { Dockerfile } = files("docker", { drivers: ["tensorflow"], needs });
-    expect(Dockerfile).toContain("&& npm install --global /tmp/kserving-1.2.3.tgz h5wasm @litertjs/core &&");
+    expect(Dockerfile).toContain("--ignore-scripts /tmp/kserving-1.2.3.tgz h5wasm @litertjs/core &&");
     expect(Dockerfile).toContain("RUN kserving runtimes install tensorflow\n");
     expect(files("kserve", { drivers: ["tensorflow"], needs }).Dockerfile).toContain("install tensorflow\n");
   });
@@ -96,7 +101,7 @@ describe("the image", () => {
     expect(Dockerfile).toContain(`pip install --no-cache-dir ${projects}\n`);
   });
 
-  it.each(EXPORT_TARGETS)("of %s has one source, one entry point and one command", (target) => {
+  it.each(IMAGES)("of %s has one source, one entry point and one command", (target) => {
     const { Dockerfile = "" } = files(target);
     for (const word of ["FROM", "ENTRYPOINT", "CMD"])
       expect(Dockerfile.match(new RegExp(`^${word} `, "gm"))).toHaveLength(1);
@@ -138,12 +143,30 @@ describe("manifests of Kubernetes", () => {
     expect(text).not.toContain("httpGet");
   });
 
+  it.each([
+    ["faces:1", "Never"],
+    ["registry.example/faces:1", "IfNotPresent"],
+    ["registry.example/faces@sha256:0123", "IfNotPresent"],
+    ["registry.example:5000/faces", "Always"],
+    ["me/faces:latest", "Always"],
+  ])("have %s pulled %s: an image that has no registry in its name is somebody else's there", (image, policy) => {
+    for (const target of ["kubernetes", "kserve"] as const)
+      expect(files(target, { image })[`${target}.yaml`]).toContain(`imagePullPolicy: ${policy}\n`);
+    expect(files("helm", { image })["values.yaml"]).toContain(`imagePullPolicy: ${policy}\n`);
+  });
+
   it("are the templates of the chart, but for its values", () => {
     const chart = files("helm");
     const [values] = documents(chart["values.yaml"]);
-    expect(values).toMatchObject({ image: DEPLOYMENT.image, replicas: 2, resources: { limits: { memory: "1Gi" } } });
+    expect(values).toMatchObject({
+      image: DEPLOYMENT.image,
+      imagePullPolicy: "IfNotPresent",
+      replicas: 2,
+      resources: { limits: { memory: "1Gi" } },
+    });
     const rendered = (chart["templates/deployment.yaml"] ?? "")
       .replace("{{ .Values.image }}", DEPLOYMENT.image)
+      .replace("{{ .Values.imagePullPolicy }}", "IfNotPresent")
       .replace("{{ .Values.replicas }}", "2")
       .replace("{{ toJson .Values.resources }}", JSON.stringify(values?.resources));
     const plain = documents(files("kubernetes")["kubernetes.yaml"]);
@@ -216,5 +239,70 @@ describe("files for SageMaker", () => {
       { name: "a", path: "two.onnx" },
     ];
     expect(() => files("sagemaker", { models: stages })).toThrow('"a" has several models');
+  });
+});
+
+describe("files for systemd", () => {
+  const unitOf = (changes: Partial<Deployment>) => files("systemd", changes)["faces.service"] ?? "";
+
+  it("are the units of the examples, with a name, a command line and ports of their own", () => {
+    const { "faces.service": unit, "faces-http.socket": http, ...others } = files("systemd", { httpPort: 80 });
+    expect(unit).toContain(
+      [
+        "WorkingDirectory=/srv/faces",
+        'ExecStart=/opt/faces/bin/kserving models/face.onnx "my hooks/faces.ts"',
+        "Sockets=faces-http.socket faces-grpc.socket",
+        "Environment=KSERVING_RUNTIMES_DIR=/opt/faces/runtimes",
+        "",
+      ].join("\n"),
+    );
+    expect(unit).toMatch(/^TimeoutStopSec=30$/m);
+    expect(unit).toMatch(/^LogsDirectory=faces$/m);
+    expect(unit).toMatch(/^ExecReload=\/bin\/kill -HUP \$MAINPID$/m);
+    expect(http).toMatch(/^ListenStream=80\nFileDescriptorName=http\nService=faces\.service$/m);
+    expect(others["faces.logrotate"]).toMatch(
+      /^\/var\/log\/faces\/\*\.log [^}]*systemctl kill --kill-whom=main --signal=USR2 faces\.service/m,
+    );
+    expect(Object.keys(others)).toEqual(["faces-grpc.socket", "faces.logrotate", "install.sh"]);
+  });
+
+  it("have words as systemd reads them, and files with secrets as credentials of the service alone", () => {
+    const args = ["50% $HOME.onnx", "--tls-key", "it's.pem", "--tls-cert=c.pem", ""];
+    const variables = { KSERVING_TLS_KEY: "it's.pem", KSERVING_TLS_CERT: "c.pem" };
+    const changes = { args, secrets: ["--tls-key", "--tls-cert"], variables };
+    expect(unitOf(changes)).toContain(
+      `kserving "50%% $$HOME.onnx" --tls-key \${CREDENTIALS_DIRECTORY}/tls-key --tls-cert=\${CREDENTIALS_DIRECTORY}/tls-cert ""\n`,
+    );
+    expect(unitOf(changes)).toContain("\nLoadCredential=tls-key:/etc/faces/tls-key\n");
+    const script = files("systemd", changes)["install.sh"];
+    expect(script).toContain(`install -D -m 600 -- 'it'\\''s.pem' "$root/etc/faces/tls-key"\n`);
+  });
+
+  it("have an environment of Python, runtimes and packages where models need them", () => {
+    const needs = { runtimes: ["tensorflow"], packages: ["h5wasm"] };
+    const drivers = ["lightgbm", "openvino", "tensorflow"];
+    const script = files("systemd", { drivers, needs })["install.sh"];
+    expect(script).toContain('pip" install --no-cache-dir numpy lightgbm\n');
+    expect(script).toContain("# Debian's packages that this needs: python3 python3-venv libgomp1\n");
+    for (const name of ["openvino", "tensorflow"]) expect(script).toContain(`" runtimes install ${name}\n`);
+    expect(script).toContain('"$here/kserving-1.2.3.tgz" h5wasm\n');
+    expect(unitOf({ drivers })).toContain("\nEnvironment=VIRTUAL_ENV=/opt/faces/python\n");
+    expect(unitOf({})).not.toContain("VIRTUAL_ENV");
+  });
+
+  it.each([
+    ["10.0.0.1", "10.0.0.1:9001"],
+    ["::1", "[::1]:9001"],
+    ["[::]", "[::]:9001"],
+    ["localhost", "127.0.0.1:9001"],
+  ])("listen at %s", (host, address) => {
+    expect(files("systemd", { host })["faces-http.socket"]).toContain(`\nListenStream=${address}\n`);
+  });
+
+  it("refuse a name of another host, and a log where the service may not write", () => {
+    expect(() => files("systemd", { host: "models.example" })).toThrow("expected one, not models.example");
+    const log = (path: string) => files("systemd", { variables: { KSERVING_LOG_PATH: path } });
+    expect(() => log("server.log")).toThrow("writes below /var/log/faces alone; expected a path there, not server.log");
+    expect(Object.keys(log("/var/log/faces/server.log"))).toContain("faces.logrotate");
   });
 });
