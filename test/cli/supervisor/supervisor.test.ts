@@ -1,4 +1,4 @@
-import { readFileSync } from "node:fs";
+import { readdirSync, readFileSync } from "node:fs";
 import { connect } from "node:net";
 import { availableParallelism } from "node:os";
 import { join } from "node:path";
@@ -144,6 +144,26 @@ test("a signal counts once, whether one process gets it or both", async () => {
   // A second signal would have ended it at once.
   expect((await fetch(`${http}/v2/health/live`)).status).toBe(200);
   expect(await program.ended()).toMatchObject({ code: 0 });
+});
+
+/** The processes that one has started, and theirs. */
+function descendantsOf(pid: number): readonly number[] {
+  const tasks = readdirSync(`/proc/${pid}/task`);
+  const lists = tasks.map((task) => readFileSync(`/proc/${pid}/task/${task}/children`, "utf8"));
+  const children = lists.flatMap((list) => list.split(" ").filter(Boolean).map(Number));
+  return children.flatMap((child) => [child, ...descendantsOf(child)]);
+}
+
+test("signals to all processes of a service, as systemctl kill sends them, end none, isolated models included", async () => {
+  const { program, ask } = await startServer([HALF, "--isolate"]);
+  const all = () => [program.pid as number, ...descendantsOf(program.pid as number)];
+  const before = all();
+  expect(before.length).toBeGreaterThan(2);
+  for (const signal of ["SIGUSR2", "SIGHUP"] as const) for (const pid of before) process.kill(pid, signal);
+  await program.event("there is no log file to open again; .*");
+  await program.event("nothing to reload: .*");
+  expect(await ask("default", 4)).toEqual(halfOf(4));
+  expect(all()).toEqual(before);
 });
 
 test("a server that dies while it stops is not started again", async () => {
