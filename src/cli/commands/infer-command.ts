@@ -37,9 +37,10 @@ Examples:
   kserving infer http://localhost:9001/v2/models/emotion --input @face.jpg --top 3
   kserving infer http://localhost:9001/v2/models/letters --input text=Hello --stream
 
-A value is JSON, a text, or @FILE: .npy, .json and .csv are read, any other file is one element of bytes, which is an
-image to an image input. @FILE without a name is the only input, or a .json with all of them; of a model of tables it
-has rows: a .csv with a line of names, or a list of objects, or of lists in the order of the columns.
+A value is JSON, a text, or @FILE: .npy, .json, .csv and .parquet are read, any other file is one element of bytes,
+which is an image to an image input. @FILE without a name is the only input, or a .json with all of them; of a model of
+tables it has rows: a .csv with a line of names, a .parquet, or a list of objects, or of lists in the order of the
+columns. Parquet needs a Python with pyarrow (-o python=FILE).
 `;
 
 /** Flags that choose the model. */
@@ -137,7 +138,7 @@ async function toRequest(target: InferTarget, flags: InferFlags): Promise<Target
   const { input, random = false, seed, signature, output } = flags;
   const takes = target.signature?.inputs?.some((one) => one.default === undefined) ?? true;
   if (input.length === 0 && !random && takes) throw noInput(target.signature);
-  const given = await readInputs(input, target.signature);
+  const given = await readInputs(input, target.signature, flags.option);
   const others = random ? randomTensors(await target.examples(), readCount("--seed", seed, 0)) : {};
   const choices = { ...(signature !== undefined && { signature }), ...(output.length > 0 && { outputs: output }) };
   return { values: { ...others, ...given }, choices };

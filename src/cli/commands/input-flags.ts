@@ -1,8 +1,11 @@
+import { execFile } from "node:child_process";
 import { readFile } from "node:fs/promises";
-import { invalidArgument, reasonText } from "../../errors.ts";
+import { promisify } from "node:util";
+import { failedPrecondition, invalidArgument, reasonText } from "../../errors.ts";
 import { readProblem } from "../../platform/text/file-problem.ts";
 import { toPredictBody } from "../../protocols/sagemaker/http-codec.ts";
 import { decodePredict } from "../../protocols/tensorflow-serving/http-request.ts";
+import { pythonCommands } from "../../storage/runtimes/python.ts";
 import { csvToJsonRows } from "../../tensor/codecs/csv-to-json-rows.ts";
 import { readNpy } from "../../tensor/codecs/npy.ts";
 import type { Values } from "../../tensor/plain-value.ts";
@@ -12,27 +15,33 @@ import { DEFAULT_SIGNATURE, type Signature } from "../../tensor/signature/signat
 type Value = Values[string];
 
 /**
- * Reads `--input` flags: `NAME=@FILE` (npy, json, csv, else the file's bytes, such as an image), `NAME=JSON`,
+ * Reads `--input` flags: `NAME=@FILE` (npy, json, csv, parquet, else the file's bytes, such as an image), `NAME=JSON`,
  * `NAME=text`; `@FILE` alone is the only input, or a JSON file with all inputs, by name or as KServe V2 has them, or
- * the rows of a model of tables. Throws `invalid_argument`.
+ * the rows of a model of tables. `options`: those of `-o`, of which `python` names an interpreter. Throws
+ * `invalid_argument`, and `failed_precondition` if no Python here reads Parquet.
  */
-export async function readInputs(flags: readonly string[], signature: Signature = {}): Promise<Values> {
+export async function readInputs(
+  flags: readonly string[],
+  signature: Signature = {},
+  options: readonly string[] = [],
+): Promise<Values> {
   const values: Record<string, Value> = Object.create(null);
+  const python = options.map((option) => /^python=(.+)$/s.exec(option)?.[1]).findLast(Boolean);
   for (const flag of flags)
-    for (const [name, value] of await readFlag(flag, signature)) {
+    for (const [name, value] of await readFlag(flag, signature, python)) {
       if (Object.hasOwn(values, name)) throw invalidArgument(`--input gives "${name}" twice.`);
       values[name] = value;
     }
   return values;
 }
 
-async function readFlag(flag: string, signature: Signature): Promise<(readonly [string, Value])[]> {
+async function readFlag(flag: string, signature: Signature, python?: string): Promise<(readonly [string, Value])[]> {
   const { inputs } = signature;
   const [, name, text] = /^([^=@[{]*)=(.*)$/s.exec(flag) ?? [];
-  if (name !== undefined && text !== undefined) return [[name, await readValue(text, name)]];
-  const table = isTable(signature) ? await readTable(flag, signature) : undefined;
+  if (name !== undefined && text !== undefined) return [[name, await readValue(text, name, python)]];
+  const table = isTable(signature) ? await readTable(flag, signature, python) : undefined;
   if (table !== undefined) return Object.entries(table);
-  const value = await readValue(flag, flag);
+  const value = await readValue(flag, flag, python);
   if (isRequest(value)) return entriesOf(value);
   const names = (inputs ?? []).filter((spec) => spec.default === undefined).map((spec) => spec.name);
   const [only] = names;
@@ -53,19 +62,23 @@ const MAX_NAMES = 20;
 /** Most memory that the values of a table take, in bytes. */
 const MAX_TABLE_BYTES = 1024 ** 3;
 
-/** Rows of a table, from JSON or CSV, as a server reads them; undefined for other values. */
-async function readTable(flag: string, signature: Signature): Promise<Values | undefined> {
+/** Rows of a table, from JSON, CSV or Parquet, as a server reads them; undefined for other values. */
+async function readTable(flag: string, signature: Signature, python?: string): Promise<Values | undefined> {
   const isCsv = /^@.*\.csv$/i.test(flag);
-  const value = isCsv ? undefined : byName(await readValue(flag, flag), signature);
-  const isList = Array.isArray(value) && (signature.inputs === undefined || value.every(isPlainObject));
-  const isRows = isList || (isRequest(value) && !("inputs" in value) && hasAllOf(value, signature));
-  if (!isCsv && !isRows) return undefined;
-  const request = { [Array.isArray(value) ? "instances" : "inputs"]: value };
   const body = isCsv
     ? toPredictBody(await readBytes(flag.slice(1)), "csv", MAX_TABLE_BYTES).json
-    : Buffer.from(JSON.stringify(request));
+    : await readTableBody(flag, signature, python);
   const signatures = { [DEFAULT_SIGNATURE]: { ...signature, isTabular: true as const } };
-  return decodePredict(body, signatures, MAX_TABLE_BYTES, isCsv).inputs;
+  return body && decodePredict(body, signatures, MAX_TABLE_BYTES, isCsv).inputs;
+}
+
+async function readTableBody(flag: string, signature: Signature, python?: string): Promise<Buffer | undefined> {
+  // As Python has written it: no number is rounded.
+  if (/^@.*\.parquet$/i.test(flag)) return Buffer.from(`{"inputs":${await readParquet(flag.slice(1), python)}}`);
+  const value = byName(await readValue(flag, flag, python), signature);
+  const isList = Array.isArray(value) && (signature.inputs === undefined || value.every(isPlainObject));
+  const isRows = isList || (isRequest(value) && !("inputs" in value) && hasAllOf(value, signature));
+  return isRows ? Buffer.from(JSON.stringify({ [Array.isArray(value) ? "instances" : "inputs"]: value })) : undefined;
 }
 
 /** Rows without names have the order of the columns; one of another length is refused. */
@@ -87,8 +100,8 @@ function hasAllOf(value: object, { inputs }: Signature): boolean {
   return Object.keys(value).length === names.size && Object.keys(value).every((name) => names.has(name));
 }
 
-async function readValue(text: string, place: string): Promise<Value> {
-  if (text.startsWith("@")) return readValueFile(text.slice(1));
+async function readValue(text: string, place: string, python?: string): Promise<Value> {
+  if (text.startsWith("@")) return readValueFile(text.slice(1), python);
   return /^[[{"\d.-]|^(true|false)$/.test(text) ? parseJson(text, `--input ${place}`, text) : text;
 }
 
@@ -98,8 +111,44 @@ function readBytes(path: string): Promise<Buffer> {
   });
 }
 
-async function readValueFile(path: string): Promise<Value> {
+/** The columns of a table as JSON, missing values as null. */
+const PRINT_COLUMNS = `
+import json, sys
+import pyarrow.parquet
+columns = pyarrow.parquet.read_table(sys.argv[1]).to_pydict()
+plain = {name: [None if one != one else one for one in values] for name, values in columns.items()}
+json.dump(plain, sys.stdout, default=lambda one: one.decode() if isinstance(one, bytes) else str(one))`;
+
+const run = promisify(execFile);
+
+async function readParquet(path: string, python?: string): Promise<Buffer> {
+  await readBytes(path);
+  const commands = python === undefined ? pythonCommands() : [python];
+  for (const command of commands) {
+    const options = { encoding: "buffer", maxBuffer: MAX_TABLE_BYTES, windowsHide: true } as const;
+    const { stdout, stderr } = await run(command, ["-c", PRINT_COLUMNS, path], options).catch(
+      (reason: { stderr?: Buffer }) => ({ stdout: undefined, stderr: reason.stderr }),
+    );
+    if (stdout !== undefined) return stdout;
+    const said = String(stderr ?? "").trim();
+    if (said !== "" && !/No module named '?pyarrow/.test(said))
+      throw invalidArgument(`"${path}" is no Parquet that pyarrow reads: ${said.split("\n").at(-1)}`);
+  }
+  throw failedPrecondition(
+    `"${path}" is read by pyarrow, which ${commands.join(", ")} does not have; expected -o python=FILE, an interpreter with it (pip install pyarrow), or the same rows as CSV.`,
+  );
+}
+
+/** Rows of several columns, or the values of one. */
+function rowsOfColumns(columns: readonly (readonly Value[])[]): Value {
+  const [first = [], ...others] = columns;
+  return (others.length === 0 ? first : first.map((_, row) => columns.map((column) => column[row]))) as Value;
+}
+
+async function readValueFile(path: string, python?: string): Promise<Value> {
   const bytes = await readBytes(path);
+  if (/\.parquet$/i.test(path))
+    return rowsOfColumns(Object.values(JSON.parse(String(await readParquet(path, python)))));
   if (/\.npy$/i.test(path)) return readNpy(bytes);
   if (/\.json$/i.test(path)) return parseJson(bytes.toString(), `"${path}"`);
   if (/\.csv$/i.test(path)) return csvToJsonRows(bytes.toString()).map((row) => JSON.parse(row));

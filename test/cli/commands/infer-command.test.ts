@@ -1,3 +1,4 @@
+import { execFileSync } from "node:child_process";
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -7,6 +8,7 @@ import { readInputs } from "../../../src/cli/commands/input-flags.ts";
 import { readNpy, writeNpy } from "../../../src/tensor/codecs/npy.ts";
 import { decodeImage } from "../../../src/tensor/media/decode-image.ts";
 import { createTensor } from "../../../src/tensor/tensor.ts";
+import { missingPython, PYTHON } from "../../helpers/missing-python.ts";
 import { startServer } from "../../helpers/start-server.ts";
 import { startKserving } from "../start-kserving.ts";
 import { runCommand } from "./run-command.ts";
@@ -31,6 +33,7 @@ const FILES = {
   "named.json": JSON.stringify(BY_NAME),
   "x.csv": "1\n2.5\n",
   "rows.csv": "city,age\nRome,30.5\n,\n",
+  "broken.parquet": "PAR1 and nothing else",
   "labels.txt": "cat\ndog\nbird\n",
   "pixels.mjs": `export default { postprocess: () => ({ image: { dtype: "float32", shape: [1, 1, 2, 3], data: new Float32Array([0, 0, 0, 1, 1, 1]) }, other: 1 }) };`,
   "scores.mjs": `export default { postprocess: () => ({ scores: { dtype: "float32", shape: [2, 3], data: new Float32Array([0.1, 0.7, 0.2, 9, 8, 10]) } }) };`,
@@ -83,6 +86,43 @@ test("a row of a table with too few values is refused, with the columns", async 
 });
 
 const toBytes = (bytes: Uint8Array) => Uint8Array.from(bytes);
+
+const hasArrow = missingPython("Parquet", "pyarrow") === undefined;
+const MAKE_PARQUET = `
+import sys, pyarrow, pyarrow.parquet
+table = pyarrow.table({"city": ["Rome", None, "nan", 'a "b",\\nc'], "age": [30.5, None, 0.1, 7.0]})
+pyarrow.parquet.write_table(table, sys.argv[1])
+pyarrow.parquet.write_table(pyarrow.table({"x": [1.0, 2.5]}), sys.argv[2])`;
+
+test.runIf(hasArrow)(
+  "Parquet has the rows of a model of tables, with missing values and texts of any kind, or values",
+  async () => {
+    const [rows, values] = [at("rows.parquet"), at("x.parquet")];
+    execFileSync(PYTHON, ["-c", MAKE_PARQUET, rows, values]);
+    const options = [`python=${PYTHON}`];
+    const column = { shape: [-1] } as const;
+    const columns = [
+      { name: "age", dtype: "float64", ...column },
+      { name: "city", dtype: "bytes", ...column },
+    ] as const;
+    const { age, city } = await readInputs([`@${rows}`], { isTabular: true, suggestedInputs: columns }, options);
+    expect(age).toEqual(createTensor("float64", [4], Float64Array.of(30.5, Number.NaN, 0.1, 7)));
+    const texts = [Buffer.from("Rome"), Uint8Array.of(0xff), Buffer.from("nan"), Buffer.from('a "b",\nc')];
+    expect(city).toMatchObject({ dtype: "bytes", data: texts.map(toBytes) });
+    expect({ ...(await readInputs([`x=@${values}`], {}, options)) }).toEqual({ x: [1, 2.5] });
+    const broken = readInputs([`x=@${at("broken.parquet")}`], {}, options);
+    await expect(broken).rejects.toThrow(/broken\.parquet" is no Parquet that pyarrow reads: .*[Pp]arquet/);
+  },
+);
+
+test("Parquet without pyarrow says what to install, and without a file that there is none", async () => {
+  const none = readInputs([`x=@${at("broken.parquet")}`], {}, ["python=/no/python"]);
+  await expect(none).rejects.toMatchObject({
+    code: "failed_precondition",
+    message: expect.stringMatching(/which \/no\/python does not have; .*\(pip install pyarrow\)/),
+  });
+  await expect(readInputs([`x=@${at("none.parquet")}`])).rejects.toThrow("does not exist");
+});
 
 test("infer runs a model on values, and prints JSON", async () => {
   const y = { dtype: "float32", shape: [2], data: [2.5, 3.25] };
