@@ -1,31 +1,3 @@
-/** Bundles the page for browsers, `src/page`, into `dist/page`, with the licences of the libraries in it. */
-import { copyFileSync, readFileSync, writeFileSync } from "node:fs";
-import { createRequire } from "node:module";
-import { dirname } from "node:path";
-import { build } from "esbuild";
+import { bundlePage } from "./bundle-page.ts";
 
-const LIBRARIES = ["preact", "uplot"];
-
-await build({
-  entryPoints: { page: "src/page/main.tsx" },
-  outdir: "dist/page",
-  bundle: true,
-  minify: true,
-  format: "esm",
-  target: ["chrome123", "firefox121", "safari17.5"],
-  jsx: "automatic",
-  jsxImportSource: "preact",
-  logLevel: "warning",
-});
-await build({
-  entryPoints: { page: "src/page/page.css" },
-  outdir: "dist/page",
-  bundle: true,
-  minify: true,
-  logLevel: "warning",
-});
-for (const file of ["index.html", "icon.svg"]) copyFileSync(`src/page/${file}`, `dist/page/${file}`);
-const { resolve } = createRequire(import.meta.url);
-const folderOf = (name: string) => dirname(resolve(`${name}/package.json`));
-const licences = LIBRARIES.map((name) => `${name}\n\n${readFileSync(`${folderOf(name)}/LICENSE`, "utf8")}`);
-writeFileSync("dist/page/licences.txt", licences.join("\n---\n\n"));
+await bundlePage();

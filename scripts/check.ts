@@ -125,6 +125,10 @@ const CHECKS: Readonly<Record<string, Check>> = {
     what: "runs what npm run build:image -- TARGET built as a cluster does: no account, read-only root, limited memory (needs runc)",
     steps: ["tsx deploy/check-image.ts"],
   },
+  exports: {
+    what: "builds the images that kserving export describes, in an empty folder, and runs them as its platforms do (needs root, debootstrap and runc)",
+    steps: [BUILD, "tsx deploy/check-exports.ts"],
+  },
   kubernetes: {
     what: "the chart and the runtimes in a Kubernetes of one node, which it builds and runs (needs root and Go)",
     steps: ["npm run build:image", "tsx deploy/check-kubernetes.ts"],

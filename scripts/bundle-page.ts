@@ -1,0 +1,26 @@
+import { copyFileSync, readFileSync, writeFileSync } from "node:fs";
+import { createRequire } from "node:module";
+import { dirname } from "node:path";
+import { type BuildOptions, build } from "esbuild";
+
+const LIBRARIES = ["preact", "uplot"];
+
+const COMMON: BuildOptions = { outdir: "dist/page", bundle: true, minify: true, logLevel: "warning" };
+
+/** Bundles the page for browsers, `src/page`, into `dist/page`, with the licences of the libraries in it. */
+export async function bundlePage(): Promise<void> {
+  await build({
+    ...COMMON,
+    entryPoints: { page: "src/page/main.tsx" },
+    format: "esm",
+    target: ["chrome123", "firefox121", "safari17.5"],
+    jsx: "automatic",
+    jsxImportSource: "preact",
+  });
+  await build({ ...COMMON, entryPoints: { page: "src/page/page.css" } });
+  for (const file of ["index.html", "icon.svg"]) copyFileSync(`src/page/${file}`, `dist/page/${file}`);
+  const { resolve } = createRequire(import.meta.url);
+  const folderOf = (name: string) => dirname(resolve(`${name}/package.json`));
+  const licences = LIBRARIES.map((name) => `${name}\n\n${readFileSync(`${folderOf(name)}/LICENSE`, "utf8")}`);
+  writeFileSync("dist/page/licences.txt", licences.join("\n---\n\n"));
+}

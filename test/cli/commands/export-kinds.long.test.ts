@@ -1,0 +1,86 @@
+import { execFileSync, spawnSync } from "node:child_process";
+import { createHash } from "node:crypto";
+import { copyFileSync, existsSync, mkdirSync, readdirSync, readFileSync } from "node:fs";
+import { dirname, join, resolve } from "node:path";
+import { describe, expect, test } from "vitest";
+import { INSTRUCTIONS } from "../../../deploy/image/build-target.ts";
+import { readDockerfile } from "../../../deploy/image/read-dockerfile.ts";
+import { EXPORT_TARGETS, type ExportTarget } from "../../../src/tools/export/export-files.ts";
+import { freePort } from "../../helpers/free-port.ts";
+import { hasProgram } from "../../helpers/has-program.ts";
+import { startCommand } from "../../helpers/start-command.ts";
+import { tempFolder } from "../../helpers/temp-folder.ts";
+
+const PROGRAM = resolve("bin/kserving.cjs");
+const MODEL = "models/half.onnx";
+const HOOKS = {
+  "hooks.ts": 'export { preprocess } from "./lib/same.ts";\n',
+  "lib/same.ts": "export const preprocess = (inputs) => inputs;\n",
+};
+
+/** Runs the built program in a folder that has nothing but a model and hooks. */
+function exportTo(target: ExportTarget, ...flags: readonly string[]): { folder: string; commands: readonly string[] } {
+  const folder = tempFolder(HOOKS);
+  mkdirSync(join(folder, dirname(MODEL)));
+  copyFileSync("test/fixtures/models/half-plus-two.onnx", join(folder, MODEL));
+  const args = [PROGRAM, "export", target, "--json", "--name=half", "--", MODEL, "hooks.ts", ...flags];
+  const { commands } = JSON.parse(execFileSync(process.execPath, args, { cwd: folder, encoding: "utf8" }));
+  return { folder, commands };
+}
+
+describe.each(EXPORT_TARGETS)("files for %s", (target) => {
+  test("name in their commands and in the image's steps only what lies in the folder", () => {
+    const { folder, commands } = exportTo(target);
+    const named = commands.flatMap((command) => command.match(/\b[a-z]+\/[\w.-]+/g) ?? []);
+    expect(named.filter((file) => !existsSync(join(folder, file)))).toEqual([]);
+    const written = readdirSync(join(folder, target));
+    const [archive = ""] = written.filter((name) => name.endsWith(".tgz"));
+    const sha256 = createHash("sha256")
+      .update(readFileSync(join(folder, target, archive)))
+      .digest("hex");
+    const builder = target === "systemd" ? "install.sh" : "Dockerfile";
+    expect(readFileSync(join(folder, target, builder), "utf8")).toContain(`echo "${sha256}  `);
+    for (const file of written.filter((name) => name.endsWith("ockerfile"))) {
+      const { stages } = readDockerfile(readFileSync(join(folder, target, file), "utf8"));
+      const steps = stages.flatMap((stage) => stage.steps);
+      expect(steps.filter(({ instruction }) => !(instruction in INSTRUCTIONS))).toEqual([]);
+      const copied = steps.filter(({ instruction }) => instruction === "COPY").map(({ text }) => JSON.parse(text));
+      expect(copied.length).toBeGreaterThan(0);
+      expect(copied.filter(([from]) => !existsSync(join(folder, from)))).toEqual([]);
+    }
+  });
+});
+
+describe.runIf(process.platform === "linux")("a service of systemd", () => {
+  test("is installed by its script below another root, and answers from there", { timeout: 300_000 }, async () => {
+    const [port, httpPort] = [await freePort(), await freePort()];
+    const { folder } = exportTo("systemd", `--port=${port}`, `--http-port=${httpPort}`);
+    const root = join(folder, "root");
+    execFileSync("sh", ["systemd/install.sh"], { cwd: folder, env: { ...process.env, DESTDIR: root } });
+    const units = join(root, "etc/systemd/system");
+    expect(readdirSync(units)).toEqual(["half-grpc.socket", "half-http.socket", "half.service"]);
+    const unit = readFileSync(join(units, "half.service"), "utf8");
+    const [, command = ""] = /^ExecStart=(.*)$/m.exec(unit) ?? [];
+    const [program = "", ...args] = command.split(" ");
+    const server = await startCommand([join(root, program), ...args], { cwd: join(root, "srv/half") });
+    const body = JSON.stringify({ instances: [4] });
+    const answer = await fetch(`${server.http}/v1/models/half:predict`, { method: "POST", body });
+    expect(await answer.json()).toEqual({ predictions: [4] });
+    await server.stop();
+  });
+
+  test.runIf(hasProgram("systemd-analyze", "systemd"))("has units in which systemd finds no fault", () => {
+    const { folder } = exportTo("systemd");
+    const at = (name: string) => join(folder, "systemd", name);
+    const units = readdirSync(join(folder, "systemd")).filter((name) => /\.(?:service|socket)$/.test(name));
+    expect(units.length).toBe(3);
+    const { stderr } = spawnSync("systemd-analyze", ["verify", "--man=no", ...units.map(at)], { encoding: "utf8" });
+    // It is not installed here.
+    const program = /Command \/opt\/half\/bin\/kserving is not executable: No such file or directory/;
+    expect(stderr.split("\n").filter((line) => line !== "" && !program.test(line))).toEqual([]);
+    const security = ["security", "--offline=yes", "--no-pager", at("half.service")];
+    const rated = execFileSync("systemd-analyze", security, { encoding: "utf8" });
+    const [, exposure = "10"] = /exposure level for \S+: (\S+)/.exec(rated) ?? [];
+    expect(Number(exposure)).toBeLessThan(5);
+  });
+});
