@@ -35,7 +35,9 @@ function startDev(...args: readonly string[]) {
   return { child, ready, edit, said };
 }
 
-test("npm run dev serves the sources, and what is edited in them and in the page, but nothing that does not compile", { timeout: 180_000 }, async () => {
+test("npm run dev serves the sources, and what is edited in them and in the page, but nothing that does not compile", {
+  timeout: 180_000,
+}, async () => {
   const { child, ready, edit, said } = startDev("--driver=null", "--port=0", "--http-enable", "--http-port=0");
   const first = await ready();
   const versionOf = async (http: string) => ((await (await fetch(`${http}/v2`)).json()) as { version: string }).version;
