@@ -8,6 +8,7 @@ const LIBVIPS = /^@img\/sharp-(?:libvips-\w|wasm32$|win32-)/;
 interface LockedPackage {
   readonly dev?: boolean;
   readonly license?: string;
+  readonly link?: true;
 }
 
 /** The packages that an installation may have, by their licences; every platform's parts are among them. */
@@ -16,9 +17,10 @@ export function packagesByLicence(): ReadonlyMap<string, readonly string[]> {
     packages: Record<string, LockedPackage>;
   };
   const found = new Map<string, Set<string>>();
-  for (const [path, { dev, license }] of Object.entries(packages)) {
-    const name = path.split("node_modules/").at(-1) ?? "";
-    if (name === "" || dev) continue;
+  for (const [path, { dev, license, link }] of Object.entries(packages)) {
+    // Others are folders of this repository.
+    const name = /(?:^|.*\/)node_modules\/(.+)$/.exec(path)?.[1];
+    if (name === undefined || dev || link) continue;
     const licence = license ?? licenceOf(path);
     found.set(licence, (found.get(licence) ?? new Set()).add(name));
   }

@@ -142,7 +142,10 @@ async function inferInEitherForm(
 }
 
 /** Runs a version once on the inputs of a form; what fails is told, not thrown. */
-export async function infer({ model, version }: PageVersion, readInputs: () => readonly FormTensor[]): Promise<Outcome> {
+export async function infer(
+  { model, version }: PageVersion,
+  readInputs: () => readonly FormTensor[],
+): Promise<Outcome> {
   try {
     const request = inferRequest(readInputs());
     const started = performance.now();

@@ -53,7 +53,7 @@ function answerContent({ isEmpty, contentType = "application/json", schemas: { a
 /**
  * A name for generated clients: `post_v2_models_name_infer`, with the percent signs of other characters as underscores.
  */
-export function operationIdOf(method: string, path: string): string {
+function operationIdOf(method: string, path: string): string {
   return `${method.toLowerCase()}${path.replace(/[{}]/g, "").replace(/[^A-Za-z0-9]/g, "_")}`;
 }
 

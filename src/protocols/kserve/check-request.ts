@@ -1,4 +1,5 @@
 import { type ErrorHint, hintedError, unknownName } from "../../error-info.ts";
+import type { ServingError } from "../../errors.ts";
 import type { ProtocolSettings } from "../../platform/limits/settings/server-settings.ts";
 import type { RecordedRequest } from "../../serving/recorded-request.ts";
 import { requireSignature } from "../../serving/require-signature.ts";
@@ -105,7 +106,7 @@ interface WrongCount {
 function wrongCount({ sent, specs, missing }: WrongCount, { id, model }: Place): Error {
   const lacking =
     missing.length === 0 ? "" : `, but missing required input(s) ${list(missing.map(({ name }) => name))}`;
-  return requestError(
+  return hintedRequestError(
     id,
     `expected ${countText(specs)} but got ${sent.length} inputs for model '${model}'. Got input(s) ${list(sent)}${lacking}. ` +
       `Please provide all required input(s). ${takesInputs(specs)}`,
@@ -136,7 +137,7 @@ function checkInput({ dtype, shape }: Tensor, spec: TensorSpec, { id, model }: P
   const isConverted = spec.convertsNumbers === true && isConvertible(dtype, spec.dtype);
   if (dtype !== spec.dtype && !isConverted) {
     const [came, expected] = [datatypeOf(dtype)?.name, datatypeOf(spec.dtype)?.name ?? spec.dtype];
-    throw requestError(
+    throw hintedRequestError(
       id,
       `inference input '${name}' data-type is '${came}', but model '${model}' expects '${expected}'`,
       { reason: "WRONG_DTYPE", field: name, expected },
@@ -144,7 +145,7 @@ function checkInput({ dtype, shape }: Tensor, spec: TensorSpec, { id, model }: P
   }
   if (spec.shape === undefined || fitsShape(shape, spec.shape)) return;
   const expected = `[${spec.shape.map(toSize)}]`;
-  throw requestError(
+  throw hintedRequestError(
     id,
     `unexpected shape for input '${name}' for model '${model}'. Expected ${expected}, got [${shape}].`,
     { reason: "WRONG_SHAPE", field: name, expected },
@@ -165,6 +166,10 @@ function checkOutputs(
     if (seen.has(name)) throw requestError(id, `output '${name}' already exists in request`);
     seen.add(name);
   }
+}
+
+function hintedRequestError(id: string, message: string, hint: ErrorHint): ServingError {
+  return hintedError("invalid_argument", requestError(id, message).message, hint);
 }
 
 function list(names: readonly string[]): string {

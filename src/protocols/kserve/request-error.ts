@@ -1,8 +1,6 @@
-import { type ErrorHint, hintedError } from "../../error-info.ts";
 import { invalidArgument, type ServingError } from "../../errors.ts";
 
 /** The error of a request that does not fit its model, in Triton's form after the request's id; `id` may be empty. */
-export function requestError(id: string, message: string, hint?: ErrorHint): ServingError {
-  const text = `[request id: ${id === "" ? "<id_unknown>" : id}] ${message}`;
-  return hint === undefined ? invalidArgument(text) : hintedError("invalid_argument", text, hint);
+export function requestError(id: string, message: string): ServingError {
+  return invalidArgument(`[request id: ${id === "" ? "<id_unknown>" : id}] ${message}`);
 }
