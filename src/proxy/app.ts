@@ -1,6 +1,7 @@
 import type { Express, RequestHandler } from "express";
 import express from "express";
-import { unknownName } from "../error-info.ts";
+import type { ErrorHint } from "../error-info.ts";
+import { nearest } from "../platform/text/nearest.ts";
 import { answerRequest } from "./answer-request.ts";
 import { answerUnrouted, type Place } from "./answer-unrouted.ts";
 import { permitOrigin } from "./cors.ts";
@@ -73,10 +74,25 @@ function nowhere(protocols: readonly HttpProtocol[]): HttpProtocol {
   const routes = listRoutes(protocols);
   const refuse: HttpProtocol["refuse"] = ({ method, url = "" }) => {
     const asked = `${method} ${url.split("?", 1)[0]}`;
-    const hint = unknownName("UNKNOWN_ROUTE", asked, routes);
+    const hint: ErrorHint = { reason: "UNKNOWN_ROUTE", field: asked, didYouMean: nearestRoute(asked, routes) };
     return new HttpError(404, `There is no ${asked} here. There is ${routes.join(", ")}.`, {}, { hint });
   };
   return { inference: [], refuse, docsOf: protocols.find(({ docsOf }) => docsOf)?.docsOf };
+}
+
+/** Longest request for an unknown route that is compared with the known ones: each comparison takes time. */
+const MAX_COMPARED = 50;
+
+/** The route of the same method whose path is nearest. */
+function nearestRoute(asked: string, routes: readonly string[]): string | undefined {
+  if (asked.length > MAX_COMPARED) return undefined;
+  const [method = "", path = ""] = asked.split(" ");
+  const ways = routes.map((route) => route.split(" "));
+  const found = nearest(
+    path,
+    ways.flatMap(([other, way = ""]) => (other === method ? way : [])),
+  );
+  return found && `${method} ${found}`;
 }
 
 /**

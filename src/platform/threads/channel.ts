@@ -21,7 +21,7 @@ export class Channel {
   #open = true;
   /** True once this side has closed it: nothing more is read. */
   #isLeft = false;
-  /** A message that is read in several turns, those behind it, and what is to be done once all are read. */
+  /** A message that is read in several turns, those behind it, and the work that waits for all of them. */
   #rest: Records | undefined;
   readonly #behind: unknown[] = [];
   readonly #atEnd: (() => void)[] = [];
