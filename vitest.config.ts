@@ -50,8 +50,6 @@ export default defineConfig(({ mode }) => {
       testTimeout: isLong ? 180_000 : 60_000,
       hookTimeout: 60_000,
       expect: { poll: { timeout: 20_000 } },
-      // Both projects, and the next runs, take what has been compiled from node_modules/.experimental-vitest-cache.
-      experimental: { fsModuleCache: true },
       // Files wait for programs and threads that they start more than they compute.
       maxWorkers: "100%",
       projects: [
