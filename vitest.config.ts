@@ -12,18 +12,20 @@ const notForCi = ["test/drivers/openvino/node/node-engine.test.ts", "test/driver
 const LONG = "test/**/*.long.test.ts";
 
 /**
- * Tests that count or change what a process has once, or load runtimes: each file has a process to itself. All others
- * share one process for each worker, which imports the source once: half a second of a processor for each file.
+ * Tests that count or change what a process has once, start programs or load runtimes: each file has a process to
+ * itself. All others share one process for each worker, which imports the source once.
  */
 const ALONE = [
-  "test/{faults,platform/codec-host,platform/limits,platform/native,storage}/**/*.test.ts",
-  "test/{client/remote,hooks/host,models/threads}/*.test.ts",
-  "test/drivers/{onnx/**/,openvino/**/,tensorflow/{,keras/,native/,tfjs/,tflite/}}*.test.ts",
-  "test/drivers/python/{python-process,slot-file}.test.ts",
-  "test/cli/{main,lifecycle/return-memory,lifecycle/take-inherited-sockets}.test.ts",
-  "test/models/while-counted.test.ts",
-  "test/platform/machine/system.test.ts",
+  "test/*.test.ts",
+  "test/{examples,faults,hooks/host,platform/codec-host,platform/native}/**/*.test.ts",
   "test/tensor/codecs/json/json-memory.test.ts",
+  "test/cli/{,commands/,lifecycle/}*.test.ts",
+  "test/drivers/{,onnx/**/,openvino/**/,python/,pytorch/,tensorflow/,tensorflow/{keras,native,tfjs,tflite}/}*.test.ts",
+  "test/platform/limits/**/*.test.ts",
+  "test/platform/machine/system.test.ts",
+  "test/models/{,images/,threads/}*.test.ts",
+  "test/client/remote/*.test.ts",
+  "test/storage/**/*.test.ts",
 ];
 
 /** `--mode long` runs the long tests, any other mode all others. */
