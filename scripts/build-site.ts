@@ -2,21 +2,19 @@
  * `npm run site`: the documents as a static site in `.cache/site/dist`, by VitePress, which it installs there. Fails
  * for a link that leads nowhere.
  */
-import { existsSync, mkdirSync, rmSync, writeFileSync } from "node:fs";
+import { mkdirSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { runCommand } from "../test/helpers/run-command.ts";
 import { sideBar } from "./site/navigation.ts";
 import { SitePages } from "./site/site-pages.ts";
 
-const VITEPRESS = "vitepress@1.6.4";
+const VITEPRESS = { vitepress: "1.6.4" };
 const FOLDER = ".cache/site";
 const SOURCE = join(FOLDER, "pages");
 
 mkdirSync(FOLDER, { recursive: true });
-if (!existsSync(join(FOLDER, "node_modules/vitepress"))) {
-  writeFileSync(join(FOLDER, "package.json"), '{ "private": true, "type": "module" }\n');
-  runCommand("npm", ["install", "--ignore-scripts", "--no-audit", "--no-fund", VITEPRESS], { cwd: FOLDER });
-}
+writeFileSync(join(FOLDER, "package.json"), JSON.stringify({ private: true, type: "module", dependencies: VITEPRESS }));
+runCommand("npm", ["install", "--ignore-scripts", "--no-audit", "--no-fund"], { cwd: FOLDER });
 rmSync(SOURCE, { recursive: true, force: true });
 const pages = new SitePages(SOURCE);
 pages.write();

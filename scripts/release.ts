@@ -37,20 +37,23 @@ else for (const { folder, packed } of packages) publish(folder, packed);
 /** Reasons not to publish this checkout, each with what to do. */
 function findProblems(): readonly string[] {
   const others = FOLDERS.filter((folder) => manifestOf(folder).version !== version);
-  const notes = readFileSync("CHANGELOG.md", "utf8").includes(`## ${version}`);
+  const isDated = new RegExp(`^## ${version.replaceAll(".", "\\.")}, \\d{4}-\\d\\d-\\d\\d$`, "m");
+  const notes = isDated.test(readFileSync("CHANGELOG.md", "utf8"));
+  const homeless = FOLDERS.filter((folder) => manifestOf(folder).repository === undefined);
   const isTagged = git("tag", "--points-at", "HEAD").split("\n").includes(`v${version}`);
   // What npm signs with: an identity that only a workflow run has.
   const canSign = process.env.ACTIONS_ID_TOKEN_REQUEST_URL !== undefined || process.env.SIGSTORE_ID_TOKEN !== undefined;
   return [
     ...others.map((folder) => `${folder} is of another version; set it to ${version}.`),
-    ...(notes ? [] : [`CHANGELOG.md has no section "## ${version}"; write it.`]),
+    ...(notes ? [] : [`CHANGELOG.md has no section "## ${version}, YYYY-MM-DD"; write it, or its day.`]),
+    ...homeless.map((folder) => `${folder} names no repository, without which npm takes no provenance; add it.`),
     ...(git("status", "--porcelain") === "" ? [] : ["The checkout has changes; commit them."]),
     ...(isTagged ? [] : [`This commit has no tag v${version}: git tag v${version}.`]),
     ...(canSign ? [] : ["Provenance is signed in a workflow run with permission id-token: write; run it there."]),
   ];
 }
 
-function manifestOf(folder: string): { readonly name: string; readonly version: string } {
+function manifestOf(folder: string): { readonly version: string; readonly repository?: unknown } {
   return JSON.parse(readFileSync(join(folder, "package.json"), "utf8"));
 }
 

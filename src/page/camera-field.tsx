@@ -126,15 +126,22 @@ function useCamera(video: { readonly current: HTMLVideoElement | null }) {
   const [stream, setStream] = useState<MediaStream>();
   const [problem, setProblem] = useState("");
   const close = () => setStream(undefined);
+  const isGone = useRef(false);
+  useEffect(
+    () => () => {
+      isGone.current = true;
+    },
+    [],
+  );
   useEffect(() => {
     if (video.current !== null && stream !== undefined) video.current.srcObject = stream;
-    return () => {
-      for (const track of stream?.getTracks() ?? []) track.stop();
-    };
+    return () => endTracks(stream);
   }, [stream]);
   const open = () =>
     navigator.mediaDevices.getUserMedia({ video: true }).then(
       (opened) => {
+        // A person may permit it after the field has gone.
+        if (isGone.current) return endTracks(opened);
         setProblem("");
         setStream(opened);
       },
@@ -142,6 +149,10 @@ function useCamera(video: { readonly current: HTMLVideoElement | null }) {
         setProblem(`The camera cannot be used: ${reason.message}. Allow it in the browser, or choose a file.`),
     );
   return { stream, problem, open, close };
+}
+
+function endTracks(stream: MediaStream | undefined): void {
+  for (const track of stream?.getTracks() ?? []) track.stop();
 }
 
 async function photoOf(video: HTMLVideoElement): Promise<File> {

@@ -1,5 +1,5 @@
 import { Fragment } from "preact";
-import { useEffect, useState } from "preact/hooks";
+import { useEffect, useMemo, useState } from "preact/hooks";
 import { sizeText } from "../platform/text/size-text.ts";
 import type { PageStage, PageVersion } from "../protocols/page/page-data.ts";
 import type { GraphNode, ModelGraph } from "../tensor/signature/model-graph.ts";
@@ -88,12 +88,13 @@ function Graph({ of: { model, version, stages }, stage }: GraphProps) {
     return () => stop.abort();
   }, [isOpen, graph, model, version, stage]);
   const named = stages[stage - 1];
+  const drawn = useMemo(() => graph && <GraphView graph={graph} />, [graph]);
   return (
     <details onToggle={(event) => setOpen(event.currentTarget.open)}>
       <summary>The graph of {named === undefined ? `model ${stage}` : nameOf(named, stage)}</summary>
       {problem !== "" && <p class="notice bad">{problem}</p>}
       {isOpen && graph === undefined && problem === "" && <p role="status">Reading …</p>}
-      {isOpen && graph !== undefined && <GraphView graph={graph} />}
+      {isOpen && drawn}
     </details>
   );
 }

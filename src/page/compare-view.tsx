@@ -1,4 +1,4 @@
-import { useState } from "preact/hooks";
+import { useMemo, useState } from "preact/hooks";
 import type { PageState, PageVersion } from "../protocols/page/page-data.ts";
 import type { Outcome } from "./answer-view.tsx";
 import { callServer } from "./call-server.ts";
@@ -24,6 +24,9 @@ export function CompareView({ shown, run }: CompareProps) {
   const [chosen, setChosen] = useState("");
   const [pair, setPair] = useState<Pair>();
   const [told, setTold] = useState("");
+  const [isRunning, setRunning] = useState(false);
+  // Large answers are not compared again with every key.
+  const compared = useMemo(() => pair && <PairView pair={pair} />, [pair]);
   const open = async (isOpen: boolean) => {
     if (!isOpen) return;
     try {
@@ -38,12 +41,12 @@ export function CompareView({ shown, run }: CompareProps) {
   const compare = async () => {
     if (other === undefined) return;
     setPair(undefined);
-    setTold("Running …");
+    setRunning(true);
     // One after the other: side by side they would share the machine, and their times.
     const first = await run(shown);
     const second = await run(other);
     setPair({ versions: [shown, other], outcomes: [first, second] });
-    setTold("");
+    setRunning(false);
   };
   return (
     <details onToggle={(event) => void open(event.currentTarget.open)}>
@@ -57,14 +60,14 @@ export function CompareView({ shown, run }: CompareProps) {
             ))}
           </select>
         </label>
-        <button type="button" disabled={other === undefined || told !== ""} onClick={() => void compare()}>
+        <button type="button" disabled={other === undefined || isRunning} onClick={() => void compare()}>
           Run both
         </button>
       </div>
       <p class="facts" role="status">
-        {told}
+        {isRunning ? "Running …" : told}
       </p>
-      {pair && <PairView pair={pair} />}
+      {compared}
     </details>
   );
 }

@@ -107,8 +107,12 @@ export type WrittenField = { readonly name: string } & Pick<
   "shape" | "values" | "isShapeOwn" | "isOmitted"
 >;
 
-/** The texts of an input's fields, without its file. */
-export function toWrittenField(name: string, { shape, values, isShapeOwn, isOmitted }: InputState): WrittenField {
+/** The texts of an input's fields; undefined if it has a file, which is sent in their place. */
+export function toWrittenField(
+  name: string,
+  { shape, values, isShapeOwn, isOmitted, file }: InputState,
+): WrittenField | undefined {
+  if (file !== undefined) return undefined;
   return { name, shape, values, ...(isShapeOwn && { isShapeOwn }), ...(isOmitted && { isOmitted }) };
 }
 
@@ -130,12 +134,19 @@ function isWrittenField(value: unknown): value is WrittenField {
 }
 
 /** Names of inputs that may hold secrets. */
-const SECRET = /passw|secret|api[-_ ]?key|credential|authorization|(?:access|auth|bearer|^)[-_ ]?token$/i;
-const NAMES_IN_JSON = /"([^"\\]{1,200})"\s*:/g;
+const SECRET =
+  /passw|pwd|secret|(?:api|access|private)[-_ ]?key|credential|authorization|jwt|(?:access|auth|bearer|refresh|session|api|hf|^)[-_ ]?token$/i;
+const NAMES_IN_JSON = /["']?([\w $-]{1,200})["']?\s*:/g;
 
 /** The form without inputs whose names say that they are secrets; undefined if nothing is left. */
 export function withoutSecrets({ inputs, free, table }: WrittenForm): WrittenForm | undefined {
-  const names = [...(free ?? "").matchAll(NAMES_IN_JSON)].map(([, name = ""]) => name);
-  if ([...names, ...(table?.names ?? [])].some((name) => SECRET.test(name))) return undefined;
-  return { inputs: inputs.filter(({ name }) => !SECRET.test(name)), free, table };
+  if (hasSecretNames(free ?? "") || table?.names.some((name) => SECRET.test(name))) return undefined;
+  const told = inputs.filter(({ name, values }) => !SECRET.test(name) && !hasSecretNames(values));
+  return told.length === 0 && inputs.length > 0 ? undefined : { inputs: told, free, table };
+}
+
+/** Names at any depth, also in what is nearly JSON. */
+function hasSecretNames(text: string): boolean {
+  const names = [...text.matchAll(NAMES_IN_JSON)].map(([, name = ""]) => name);
+  return names.some((name) => SECRET.test(name));
 }

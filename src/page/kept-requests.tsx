@@ -70,12 +70,17 @@ function sizeOf(form: WrittenForm): number {
 /** Keeps a request, unless its texts are long, or may have a secret; the same one before is forgotten. */
 export function keepRequest(model: string, written: WrittenForm): void {
   const form = withoutSecrets(written);
-  if (form === undefined || sizeOf(form) > MAX_CHARACTERS) return;
+  if (form === undefined || isEmpty(form) || sizeOf(form) > MAX_CHARACTERS) return;
   const text = JSON.stringify(form);
   const all = readAll();
   const isSame = (one: KeptRequest) => one.model === model && JSON.stringify(one.form) === text;
   const isExample = all.some((one) => isSame(one) && one.isExample);
   writeAll([{ model, at: Date.now(), form, isExample }, ...all.filter((one) => !isSame(one))]);
+}
+
+/** True for a request of files alone. */
+function isEmpty({ inputs, free, table }: WrittenForm): boolean {
+  return inputs.length === 0 && free === undefined && table === undefined;
 }
 
 interface KeptRequestsProps {

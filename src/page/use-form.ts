@@ -3,7 +3,14 @@ import type { PageExample, PageExampleInput, PageTensor, PageVersion } from "../
 import { callServer, isSignedIn, urlOf } from "./call-server.ts";
 import { takeLink } from "./copy-link.tsx";
 import { countOf, type FormTensor } from "./form-tensor.ts";
-import { type InputState, isForImages, toFormTensor, toWrittenField, type WrittenForm } from "./input-state.ts";
+import {
+  type ChosenFile,
+  type InputState,
+  isForImages,
+  toFormTensor,
+  toWrittenField,
+  type WrittenForm,
+} from "./input-state.ts";
 import { parseFreeInputs } from "./parse-values.ts";
 import type { SentRequest } from "./snippets.ts";
 import { firstRow, rowsInOrder, toTableTensors, type WrittenRow, type WrittenTable } from "./table-values.ts";
@@ -57,6 +64,13 @@ export function useForm(shown: PageVersion) {
     stateOf,
     change: (name: string, state: InputState) =>
       setForm((before) => ({ ...before, note: "", entered: new Map(before.entered).set(name, state) })),
+    /** Gives an input's file another form, unless a person has chosen another file meanwhile. */
+    changeFile: (name: string, sent: ChosenFile | undefined, change: Partial<InputState>) =>
+      setForm((before) => {
+        const now = before.entered.get(name);
+        if (now?.file !== sent || now === undefined) return before;
+        return { ...before, entered: new Map(before.entered).set(name, { ...now, ...change }) };
+      }),
     free: form.free,
     setFree: (free: string) => set({ free }),
     table,
@@ -69,7 +83,7 @@ export function useForm(shown: PageVersion) {
     isPlain: form.isPlain === true,
     setPlain: (isPlain: boolean) => set({ isPlain }),
     note: form.note ?? "",
-    fill: (filled: WrittenForm) => setForm(toFormState(filled)),
+    fill: (filled: WrittenForm) => setForm((before) => withKept(before, toFormState(filled))),
     readInputs,
     toRequest: (): SentRequest => ({
       ...{ base: urlOf("./"), model, version, isSignedIn: isSignedIn() },
@@ -78,7 +92,7 @@ export function useForm(shown: PageVersion) {
     toWritten: (): WrittenForm => {
       if (inputs === undefined) return { inputs: [], free: form.free };
       if (table === undefined || rows === undefined)
-        return { inputs: inputs.map(({ name }) => toWrittenField(name, stateOf(name))) };
+        return { inputs: inputs.flatMap(({ name }) => toWrittenField(name, stateOf(name)) ?? []) };
       return { inputs: [], table: { names: table.columns.map(({ name }) => name), rows } };
     },
   };
@@ -103,6 +117,13 @@ function useFormState(shown: PageVersion) {
 function toFormState({ inputs, free = NOTHING.free, table }: WrittenForm): FormState {
   const entered = new Map(inputs.map(({ name, ...field }) => [name, field] as const));
   return { entered, free, table, isPlain: inputs.length > 0 };
+}
+
+/** The form of an earlier request, with the files of now: those of then are not kept. */
+function withKept(before: FormState, kept: FormState): FormState {
+  const others = [...before.entered].filter(([name, { file }]) => file !== undefined && !kept.entered.has(name));
+  const note = others.length === 0 ? "" : "Filled in; files are those that were chosen here.";
+  return { ...kept, entered: new Map([...kept.entered, ...others]), note };
 }
 
 /** The form of the page's address, once; undefined if it has none. */

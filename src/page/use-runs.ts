@@ -15,7 +15,7 @@ import type { Form } from "./use-form.ts";
 /** Runs of a form: once, in parts, or over the frames of a camera. */
 export function useRuns(shown: PageVersion, form: Form) {
   const { model, signatures, isDecoupled } = shown;
-  const { inputs = [], stateOf, change, readInputs, toWritten } = form;
+  const { inputs = [], stateOf, changeFile, readInputs, toWritten } = form;
   const specs = signatures[0]?.outputs ?? [];
   const stopper = useRef<AbortController>(undefined);
   useEffect(() => () => stopper.current?.abort(), []);
@@ -33,7 +33,8 @@ export function useRuns(shown: PageVersion, form: Form) {
   };
   const runOnce = async () => {
     const { outcome: ran, changed } = await inferInEitherForm(shown, { inputs, stateOf, readInputs });
-    for (const [name, state] of changed) change(name, state);
+    for (const [name, { file, isGrey, isEncoded }] of changed)
+      changeFile(name, stateOf(name).file, { file, ...(isGrey && { isGrey }), ...(isEncoded && { isEncoded }) });
     setOutcome({ ...ran, specs, image: sentImage(inputs, (name) => changed.get(name) ?? stateOf(name)) });
     return ran.error === undefined;
   };
@@ -52,7 +53,7 @@ export function useRuns(shown: PageVersion, form: Form) {
 /** Runs over the frames of a camera, whose images are let go of with the next answer. */
 function useFrames(
   shown: PageVersion,
-  { inputs = [], stateOf, change, readInputs }: Form,
+  { inputs = [], stateOf, changeFile, readInputs }: Form,
   onOutcome: (outcome: Outcome, image: SentImage | undefined) => void,
 ): Live {
   const urls = useRef<readonly string[]>([]);
@@ -68,7 +69,7 @@ function useFrames(
     if (signal.aborted) return false;
     urls.current = made;
     const { isGrey = false, isEncoded = false } = sent(input);
-    if (changed.size > 0) change(input, { ...own, isGrey, isEncoded });
+    if (changed.size > 0) changeFile(input, own.file, { isGrey, isEncoded });
     onOutcome(outcome, sentImage(inputs, sent));
     return outcome.error === undefined;
   });

@@ -23,12 +23,15 @@ export function exampleValues(signature: Signature): Readonly<Record<string, unk
 }
 
 /** Names that people give to images which their hooks decode. */
-const IMAGE_NAMES = /image|photo|picture|frame/i;
+const IMAGE_NAMES = /(?:^|[^a-z])(?:image|photo|picture|frame)s?(?![a-z])/i;
+/** Names of values that are about images. */
+const ABOUT_IMAGES = /(?:url|uri|type|name|path|id)$/i;
 
 /** Checks if an input takes encoded images: by its shape, or, one of bytes that hooks take, by its name. */
 export function isImageInput(input: KnownInput): boolean {
   const { name, dtype } = input;
-  return dtype === "bytes" ? IMAGE_NAMES.test(name) : dtype !== undefined && takesImages({ ...input, dtype });
+  if (dtype === "bytes") return input.categories === undefined && IMAGE_NAMES.test(name) && !ABOUT_IMAGES.test(name);
+  return dtype !== undefined && takesImages({ ...input, dtype });
 }
 
 /** An input of any rank gets a list. */

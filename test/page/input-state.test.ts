@@ -58,7 +58,18 @@ describe("the texts of a form", () => {
 
   test("are kept without inputs whose names say that they are secrets", () => {
     const named = (name: string) => ({ name, shape: "1", values: "hunter2" });
-    const secrets = ["password", "user_passwd", "API-key", "client_secret", "token", "access_token", "Authorization"];
+    const secrets = [
+      "password",
+      "user_passwd",
+      "API-key",
+      "client_secret",
+      "token",
+      "access_token",
+      "Authorization",
+      "hf_token",
+      "private_key",
+      "jwt",
+    ];
     const plain = ["token_type_ids", "tokens", "prompt"];
     const kept = withoutSecrets({ inputs: [...secrets, ...plain].map(named) });
     expect(kept?.inputs.map(({ name }) => name)).toEqual(plain);
@@ -68,5 +79,12 @@ describe("the texts of a form", () => {
     expect(withoutSecrets({ inputs: [], free: '{"x": [1], "api_key": "hunter2"}' })).toBeUndefined();
     expect(withoutSecrets({ inputs: [], table: { names: ["a", "password"], rows: [] } })).toBeUndefined();
     expect(withoutSecrets({ inputs: [], free: '{"x": "a password"}' })).toBeDefined();
+    expect(withoutSecrets({ inputs: [], free: "{password: 'hunter2'}" })).toBeUndefined();
+  });
+
+  test("are not kept of an input whose values have a secret, nor if nothing is left", () => {
+    const config = { name: "config", shape: "1", values: '{"url": "x", "api_key": "hunter2"}' };
+    expect(withoutSecrets({ inputs: [config, { ...config, name: "x", values: "1" }] })?.inputs.length).toBe(1);
+    expect(withoutSecrets({ inputs: [config] })).toBeUndefined();
   });
 });

@@ -47,6 +47,7 @@ test.each([
 
 test.each([
   ["uint8", "[1, 256]", "int32"],
+  ["float32", "[1, 16777217]", "int32"],
   ["int32", "[1, 2.5]", "float32"],
   ["float32", '["a"]', "bytes"],
   ["float32", "[true]", "bool"],

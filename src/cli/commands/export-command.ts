@@ -68,7 +68,8 @@ async function run(
   const { to = target } = flags;
   const folder = resolve(to);
   assertEmptyFolder(folder, to);
-  const read = await readDeployment(args, flags);
+  // A machine has services, users and folders of its own, some of which are named as models are.
+  const read = await readDeployment(args, target === "systemd" ? { name: "kserving", ...flags } : flags);
   assertReached(target, read.host);
   const paths = { up: relative(folder, resolve()) || ".", down: relative(resolve(), folder) || "." };
   const packed = await packProgram();

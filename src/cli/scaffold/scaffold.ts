@@ -35,7 +35,7 @@ ${testing}    npm start                        # ${start}
 - ${advice}
 - A server that runs tells what it serves at http://localhost:9001/llms.txt, with a request to each model, and each
   model's calls at http://localhost:9001/v2/models/NAME/openapi.json.
-- Errors of \`/predict\` and \`/v2\` have \`code\`, \`reason\`, \`field\`, \`expected\`, \`did_you_mean\` and \`docs\` beside \`error\`.
+- Errors of \`/predict\` and \`/v2\` may have \`code\`, \`reason\`, \`field\`, \`expected\`, \`did_you_mean\` and \`docs\` beside \`error\`.
 - \`npx --no kserving --help\` lists the commands, \`npx --no kserving inspect FILE\` says what a model takes, and
   \`npx --no kserving doctor\` what is missing on this machine.
 - The types are in \`node_modules/kserving/dist/index.d.ts\`, the documentation is in \`node_modules/kserving\`:

@@ -162,6 +162,7 @@ async function* inferStream(
   requests: AsyncIterable<ModelRequest>,
   { signal, deadline, metadata }: TransportCall,
 ): AsyncGenerator<StreamAnswer, void, undefined> {
+  if (signal.aborted) throw abortError(signal);
   const options = deadline === undefined ? {} : { deadline };
   const call: Duplex = client.makeBidiStreamRequest(STREAM_PATH, asIs, asIs, toMetadata(metadata), options);
   let hasHeaders = false;

@@ -65,17 +65,28 @@ export class LazyGrpc implements Transport {
   }
 
   async #open(): Promise<GrpcTransport> {
-    if (this.#isClosed)
-      throw new CallError("failed_precondition", `The connection to ${this.address} is closed; connect again.`);
+    if (this.#isClosed) throw this.#closed();
     this.#transport ??= this.#load();
-    return this.#transport;
+    const transport = await this.#transport;
+    if (this.#isClosed) throw this.#closed();
+    return transport;
+  }
+
+  #closed(): CallError {
+    return new CallError("failed_precondition", `The connection to ${this.address} is closed; connect again.`);
   }
 
   async #load(): Promise<GrpcTransport> {
-    const { GrpcTransport } = await importTransport(this.address);
-    const transport = new GrpcTransport(this.address, this.#options);
-    if (this.#isClosed) transport.close();
-    return transport;
+    try {
+      const { GrpcTransport } = await importTransport(this.address);
+      const transport = new GrpcTransport(this.address, this.#options);
+      if (this.#isClosed) transport.close();
+      return transport;
+    } catch (reason) {
+      // The next call tries again.
+      this.#transport = undefined;
+      throw reason;
+    }
   }
 }
 

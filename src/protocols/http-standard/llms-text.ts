@@ -41,7 +41,7 @@ function head(hasPage: boolean): readonly string[] {
     "",
     '- Bytes that are not text, such as images, are {"b64": "BASE64"}. Null is a missing value where a model takes tables.',
     "- CSV with a line of names goes with the header content-type: text/csv. Files go as multipart/form-data.",
-    "- The answer has a member for each output. The first dimension counts rows: send several at once.",
+    "- The answer has a member for each output. Where the first dimension of an input is -1, it counts rows: send several at once.",
     '- An error is {"error": "…"}; where a name, a dtype or a shape is wrong, beside it are code, reason, field, expected, did_you_mean and docs.',
     "- 429 and 503 may be sent again after the seconds that Retry-After has; 400 and 404 may not.",
     "",

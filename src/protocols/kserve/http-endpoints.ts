@@ -3,6 +3,7 @@ import { EVENTS } from "../../proxy/part-form.ts";
 import type { InferenceService } from "../../serving/inference-service.ts";
 import { modelItself } from "../../serving/model-itself.ts";
 import type { ServableDescription } from "../../serving/servable-description.ts";
+import { knownInputs } from "../../tensor/signature/signature.ts";
 import { jsonAnswer } from "../text-answer.ts";
 import {
   MODEL_TRACE_ENDPOINTS,
@@ -114,6 +115,8 @@ const MODEL_ENDPOINTS: readonly KserveEndpoint[] = [
 
 /** Characters of a request in metadata; a wide model's would be longer than all else in them. */
 const MAX_SAMPLE = 4096;
+/** Inputs of a model whose requests are that short. */
+const MAX_SAMPLED_INPUTS = 32;
 
 /**
  * The metadata with a request as text, among the parameters that MLServer has there; and OpenVINO Model Server's member
@@ -121,7 +124,9 @@ const MAX_SAMPLE = 4096;
  */
 function withNotes(service: InferenceService, description: ServableDescription): object {
   const notes = modelItself(description)?.modelInfo;
-  const sample = JSON.stringify(exampleRequest(defaultSignature(description)) ?? null);
+  const signature = defaultSignature(description);
+  const isNarrow = (knownInputs(signature)?.length ?? 0) <= MAX_SAMPLED_INPUTS;
+  const sample = JSON.stringify((isNarrow && exampleRequest(signature)) || null);
   return {
     ...modelMetadata(service, description),
     ...(sample !== "null" && sample.length <= MAX_SAMPLE && { parameters: { sample_request: sample } }),

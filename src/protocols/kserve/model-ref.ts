@@ -73,7 +73,9 @@ export function modelNotFound({ model, version }: ModelRef, service: InferenceSe
 type Alternatives = readonly [text: string, hint: ErrorHint];
 
 function versionsThere(version: string, versions: readonly string[]): Alternatives {
-  return [`. It has version ${versions.join(", ")}.`, unknownName("UNKNOWN_VERSION", version, versions)];
+  // No version stands for another.
+  const { didYouMean: _, ...hint } = unknownName("UNKNOWN_VERSION", version, versions);
+  return [`. It has version ${versions.join(", ")}.`, hint];
 }
 
 function modelsThere(model: string, names: ReadonlySet<string>): Alternatives {

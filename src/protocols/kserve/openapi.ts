@@ -53,7 +53,9 @@ export async function openApiDocument(
     const path = `/v2/models/${encodeURIComponent(name)}/infer`;
     const named = { summary: `Run the model ${name}`, tags: [name], operationId: modelOperationId("infer", name) };
     paths[path] = { post: { ...named, ...inferOperation(signature) } };
-    Object.assign(paths, endpointPaths(name, [readyEndpoint(name)]));
+    const ready = readyEndpoint(name);
+    const get = endpointPaths(name, [ready])[ready.path]?.get;
+    paths[ready.path] = { get: { ...get, operationId: modelOperationId("get_ready", name) } };
   }
   return toDocument("kserving, KServe V2", paths);
 }

@@ -31,6 +31,10 @@ interface NamedNode {
 
 /** Nodes of a graph, values that a node takes, and characters of a text, at most. */
 const [MAX_NODES, MAX_TAKEN, MAX_TEXT] = [300, 32, 100];
+/** Inputs and outputs that are drawn at most, each. */
+const MAX_ENDS = MAX_NODES / 4;
+/** Inputs of a file that are looked at: old files list their weights among them. */
+const MAX_LISTED = 10_000;
 
 /** Puts a graph together from the parts of a file, in whatever order they come, and keeps it within bounds. */
 export class GraphBuilder {
@@ -69,18 +73,17 @@ export class GraphBuilder {
     const { inputs, inner, outputs } = this.#nodes;
     const own = inputs.filter(({ gives: [value = ""] }) => !this.#constants.has(value));
     const room = MAX_NODES - outputs.length;
-    const before = [...own, ...inner];
+    const before = [...own.slice(0, MAX_ENDS), ...inner];
     const kept = [...before.slice(0, room), ...outputs];
     const makers = new Map(kept.flatMap(({ gives }, index) => gives.map((value) => [value, index] as const)));
     return {
       nodes: kept.map((node) => this.#toNode(node, makers)),
-      omitted: this.#omitted + Math.max(0, before.length - room),
+      omitted: this.#omitted + Math.max(0, own.length - MAX_ENDS) + Math.max(0, before.length - room),
     };
   }
 
-  /** A quarter of the room is for inputs at most, and another for outputs. */
   #keep(kind: "inputs" | "inner" | "outputs", node: NamedNode): void {
-    const room = kind === "inner" ? MAX_NODES : MAX_NODES / 4;
+    const room = { inputs: MAX_LISTED, inner: MAX_NODES, outputs: MAX_ENDS }[kind];
     if (this.#nodes[kind].length < room) this.#nodes[kind].push(node);
     else this.#omitted++;
   }

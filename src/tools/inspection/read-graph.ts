@@ -159,7 +159,10 @@ class OnnxGraphReader {
 
 /** Bytes of a name that are read. */
 const MAX_NAME = 1000;
-const TAG = /<(\/?)(layer|body|output|port|data|edge)\b([^<>]{0,4096}?)\/?>|<dim>(-?\d+)<\/dim>/g;
+const TAG =
+  /<(\/?)(layer|(?:then_|else_)?(?:body|port_map)|back_edges|output|port|data|edge)\b([^<>]{0,4096}?)(\/?)>|<dim>(-?\d+)<\/dim>/g;
+/** Tags around the layers within a loop or branch, and around the ways to them. */
+const INNER = /^(?:(?:then_|else_)?(?:body|port_map)|back_edges)$/;
 const ATTRIBUTE = /([\w-]+)="([^"]*)"/g;
 
 interface Layer {
@@ -176,9 +179,10 @@ interface Layer {
 async function readOpenvino(path: string): Promise<ModelGraph> {
   const reader = new IrGraphReader();
   let parts = 0;
-  for (const [, close, tag, attributes = "", size] of readFileSync(path, "utf8").matchAll(TAG)) {
-    if (size === undefined) reader.tag(`${close}${tag}`, attributes);
-    else reader.size(Number(size));
+  for (const [, close = "", tag = "", attributes = "", isWhole, size] of readFileSync(path, "utf8").matchAll(TAG)) {
+    if (size !== undefined) reader.size(Number(size));
+    else if (!INNER.test(tag)) reader.tag(`${close}${tag}`, attributes);
+    else if (isWhole === "") reader.inner(close === "" ? 1 : -1);
     if (++parts % TURN === 0) await setImmediate();
   }
   return reader.build();
@@ -194,9 +198,12 @@ class IrGraphReader {
   #port = 0;
   #isOutput = false;
 
+  /** Goes into a loop or branch, or leaves it. */
+  inner(step: 1 | -1): void {
+    this.#depth += step;
+  }
+
   tag(name: string, text: string): void {
-    if (name === "body") this.#depth++;
-    if (name === "/body") this.#depth--;
     if (this.#depth > 0) return;
     const attributes = Object.fromEntries(
       [...text.matchAll(ATTRIBUTE)].map(([, key = "", value = ""]) => [key, value]),

@@ -36,3 +36,16 @@ test("a large graph is cut in its nodes, in what each takes, and in its names", 
   expect(nodes.filter(({ type }) => type === "Output").length).toBe(75);
   expect(JSON.stringify(nodes).length).toBeLessThan(100_000);
 });
+
+test("weights that an old file lists among its inputs take no room of the real ones", () => {
+  const graph = new GraphBuilder();
+  for (let index = 0; index < 500; index++) {
+    graph.addInput(`w${index}`);
+    graph.addConstant(`w${index}`, 4);
+  }
+  graph.addInput("x");
+  graph.add({ name: "all", type: "Sum", takes: ["x", "w0"], gives: ["y"] });
+  graph.addOutput("y");
+  const { nodes, omitted } = graph.build();
+  expect([nodes.map(({ name }) => name), omitted]).toEqual([["x", "all", "y"], 0]);
+});

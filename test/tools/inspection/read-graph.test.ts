@@ -61,3 +61,15 @@ test("a file that is not there is refused without its path", async () => {
   const refusal = await readGraph("/no/such/model.onnx").catch((reason) => reason);
   expect([refusal.code, refusal.message.includes("/no/such")]).toEqual(["failed_precondition", false]);
 });
+
+test("what a branch or a loop has within it draws neither nodes nor edges, and the branch has its own type", async () => {
+  const { nodes: ofBranch } = await readGraph("test/fixtures/openvino/branches/model.xml");
+  expect(ofBranch.map(({ type }) => type)).toEqual(expect.arrayContaining(["Input", "If", "Output"]));
+  expect(ofBranch.filter(({ type }) => type === "If")).toHaveLength(1);
+  const inputs = ofBranch.filter(({ type }) => type === "Input").map(({ name }) => name);
+  expect(inputs).toEqual(expect.arrayContaining(["x", "wide"]));
+  const { nodes: ofLoop } = await readGraph("test/fixtures/openvino/loop/model.xml");
+  const loop = ofLoop.find(({ type }) => type === "Loop");
+  expect(loop?.gives).toBe("fp32 [any]");
+  expect(loop?.from.map((index) => ofLoop[index]?.type)).toEqual(["Input", "Input"]);
+});

@@ -170,8 +170,8 @@ const INT64 = integerRange("int64");
  * The dtype of values that no signature describes, together: integer literals are int32 if all fit, else int64, or
  * uint64 above its range; with any other literal among them (1.5, 1.0, 1e3, NaN) they are `floats`; strings and encoded
  * bytes are `bytes`, true and false `bool`. The first element that is not null says which of these it is; others must
- * follow it. Null counts as NaN among numbers. Numbers that a `likely` dtype holds have that; fractions are rounded to
- * it.
+ * follow it. Null counts as NaN among numbers. Numbers that a `likely` dtype holds have that, unless it is of 16 bits;
+ * fractions are rounded to it.
  */
 export function inferDType(
   values: readonly JsonValue[],
@@ -183,11 +183,19 @@ export function inferDType(
   return dtype === "float32" ? floats : dtype;
 }
 
+/** Between these a float dtype has every integer. */
+const EXACT: Partial<Record<DType, NonNullable<ReturnType<typeof integerRange>>>> = {
+  float32: [-(2 ** 24), 2 ** 24 + 1],
+  float64: [-(2 ** 53), 2 ** 53 + 1],
+};
+
 function isHeld(values: readonly JsonValue[], dtype: DType, likely: DType): boolean {
   if (dtype === "bool" || dtype === "bytes") return false;
+  const hasFractions = dtype.startsWith("float");
+  const exact = EXACT[likely];
+  if (exact !== undefined) return hasFractions || areWithin(values, exact);
   const range = integerRange(likely);
-  if (range === undefined) return likely === "float32" || likely === "float64";
-  return !dtype.startsWith("float") && areWithin(values, range);
+  return range !== undefined && !hasFractions && areWithin(values, range);
 }
 
 function areWithin(values: readonly JsonValue[], range: NonNullable<ReturnType<typeof integerRange>>): boolean {
