@@ -7,6 +7,11 @@ import type { ModelSource } from "./model-source.ts";
 import { KnownFailures, OpenvinoFailure } from "./openvino-failure.ts";
 import { type RequestPool, type RunCall, type Runner, SpoiledRun } from "./request-pool.ts";
 
+/** The CPU plugin may give a run the failure of another that is under way, and has not ended yet. */
+function isPerhapsOfAnother(reason: unknown, pool: RequestPool): boolean {
+  return reason instanceof OpenvinoFailure && reason.kind === "failed" && pool.isBusy;
+}
+
 /** A network, and what compiles it. */
 interface RenewalChoice {
   readonly network: Network;
@@ -56,7 +61,7 @@ export class RenewingRunner implements Runner {
   }
 
   async run(inputs: readonly Tensor[], outputs: readonly number[], call: RunCall = {}): Promise<Tensor[]> {
-    for (;;) {
+    for (let isAgain = false; ; ) {
       const pool = this.#pool;
       if (pool === undefined) {
         await this.#renewed(call.signal);
@@ -68,8 +73,8 @@ export class RenewingRunner implements Runner {
         return await pool.run(inputs, outputs, call);
       } catch (reason) {
         if (pool.isSpoiled) this.#discard(pool);
-        if (reason instanceof OpenvinoFailure && reason.kind === "failed") this.#note(inputs, reason);
-        if (!(reason instanceof SpoiledRun)) throw reason;
+        if (!isAgain && isPerhapsOfAnother(reason, pool)) isAgain = true;
+        else if (!(reason instanceof SpoiledRun)) throw this.#noted(reason, inputs);
       }
     }
   }
@@ -82,13 +87,15 @@ export class RenewingRunner implements Runner {
     this.#choice.network.release();
   }
 
-  /** Before the network is compiled, which is when it must not be reshaped. */
-  #note(inputs: readonly Tensor[], failure: OpenvinoFailure): void {
-    if (this.#renewal !== undefined) return;
+  /** Notes a failure before the network is compiled, which is when it must not be reshaped. */
+  #noted(reason: unknown, inputs: readonly Tensor[]): unknown {
+    const isFailure = reason instanceof OpenvinoFailure && reason.kind === "failed";
+    if (!isFailure || this.#renewal !== undefined) return reason;
     this.#isWary = true;
-    this.#failures.add(inputs, failure);
+    this.#failures.add(inputs, reason);
     // The next request would have to wait for it.
     this.#renewed().catch(() => {});
+    return reason;
   }
 
   #discard(pool: RequestPool): void {
@@ -160,13 +167,14 @@ export class ReshapingRunner implements Runner {
 
   async run(inputs: readonly Tensor[], outputs: readonly number[], call?: RunCall): Promise<Tensor[]> {
     const shapes = inputs.map(({ shape }) => shape);
-    for (;;) {
+    for (let isAgain = false; ; ) {
       const runner = await this.#runnerFor(shapes);
       try {
         return await runner.run(inputs, outputs, call);
       } catch (reason) {
         if (runner.isSpoiled) await this.#discard(shapes.join(";"), runner);
-        if (!(reason instanceof SpoiledRun)) throw reason;
+        if (!isAgain && isPerhapsOfAnother(reason, runner)) isAgain = true;
+        else if (!(reason instanceof SpoiledRun)) throw reason;
       }
     }
   }

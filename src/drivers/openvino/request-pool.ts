@@ -73,6 +73,11 @@ export class RequestPool implements Omit<Runner, "renewals"> {
     return this.#isSpoiled;
   }
 
+  /** True while a run is under way. */
+  get isBusy(): boolean {
+    return this.#running.size > 0;
+  }
+
   property(key: string): string {
     return this.#network.property(key);
   }
