@@ -53,8 +53,8 @@ describe.skipIf(lacksChromium())("the page of the API", () => {
     } as unknown as Hooks;
     const { httpUrl } = await startServer({ models: { ...models, photos: { stages: [{ driver: "null" }], hooks } } });
     const page = await openPage(`${httpUrl}/docs`);
-    const paths = await page.getByRole("region", { name: "half" }).locator("code:not(.method)").allInnerTexts();
-    expect(paths).toEqual([
+    const paths = page.getByRole("region", { name: "half" }).locator("code:not(.method)");
+    await expect.poll(() => paths.allInnerTexts()).toEqual([
       ...["/v2/models/half/infer", "/v1/models/half:predict", "/predict/half", "/v2/models/half/ready"],
       "/v1/models/half:regress",
     ]);

@@ -63,9 +63,9 @@ describe.runIf(process.platform === "linux")("a service of systemd", () => {
     const [, command = ""] = /^ExecStart=(.*)$/m.exec(unit) ?? [];
     const [program = "", ...args] = command.split(" ");
     const server = await startCommand([join(root, program), ...args], { cwd: join(root, "srv/half") });
-    const body = JSON.stringify({ instances: [4] });
+    const body = JSON.stringify({ inputs: { x: [4] } });
     const answer = await fetch(`${server.http}/v1/models/half:predict`, { method: "POST", body });
-    expect(await answer.json()).toEqual({ predictions: [4] });
+    expect(await answer.json()).toEqual({ outputs: [4] });
     await server.stop();
   });
 
