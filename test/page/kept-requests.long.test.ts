@@ -97,7 +97,7 @@ describe.skipIf(lacksChromium())("the last requests to a model", () => {
       await page.getByRole("button", { name: "Run" }).waitFor();
       expect(await page.getByText(KEPT).count()).toBe(0);
       await run(page, "[5]");
-      expect(await page.getByText(KEPT).count()).toBe(1);
+      await expect.poll(() => page.getByText(KEPT).count()).toBe(1);
     },
   );
 });

@@ -109,7 +109,7 @@ describe.skipIf(lacksChromium())("the form of a table", () => {
     await page.getByRole("button", { name: "Use these rows" }).click();
     await page.getByText("30 rows are in the form, without id.").waitFor();
     await page.getByText("10 more rows go with the request.").waitFor();
-    expect(await page.getByRole("group", { name: /^Row/ }).count()).toBe(20);
+    await expect.poll(() => page.getByRole("group", { name: /^Row/ }).count()).toBe(20);
     expect(await page.getByRole("combobox", { name: /^city/ }).first().inputValue()).toBe("Oslo");
     expect(await seriousFindings(page)).toEqual([]);
     await run(page);
