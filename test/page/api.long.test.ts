@@ -54,10 +54,12 @@ describe.skipIf(lacksChromium())("the page of the API", () => {
     const { httpUrl } = await startServer({ models: { ...models, photos: { stages: [{ driver: "null" }], hooks } } });
     const page = await openPage(`${httpUrl}/docs`);
     const paths = page.getByRole("region", { name: "half" }).locator("code:not(.method)");
-    await expect.poll(() => paths.allInnerTexts()).toEqual([
-      ...["/v2/models/half/infer", "/v1/models/half:predict", "/predict/half", "/v2/models/half/ready"],
-      "/v1/models/half:regress",
-    ]);
+    await expect
+      .poll(() => paths.allInnerTexts())
+      .toEqual([
+        ...["/v2/models/half/infer", "/v1/models/half:predict", "/predict/half", "/v2/models/half/ready"],
+        "/v1/models/half:regress",
+      ]);
     await page.getByText("Run the model photos", { exact: true }).click();
     await page
       .getByLabel("A file in place of")
