@@ -145,7 +145,7 @@ export function withoutSecrets({ inputs, free, table }: WrittenForm): WrittenFor
   return told.length === 0 && inputs.length > 0 ? undefined : { inputs: told, free, table };
 }
 
-/** Names at any depth, also in what is nearly JSON. */
+/** Names at any depth, also in texts that are nearly JSON. */
 function hasSecretNames(text: string): boolean {
   const names = [...text.matchAll(NAMES_IN_JSON)].map(([, name = ""]) => name);
   return names.some((name) => SECRET.test(name));
