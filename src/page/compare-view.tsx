@@ -1,10 +1,11 @@
 import { useMemo, useState } from "preact/hooks";
 import type { PageState, PageVersion } from "../protocols/page/page-data.ts";
+import { indexText } from "../tensor/elements.ts";
 import type { Outcome } from "./answer-view.tsx";
 import { callServer } from "./call-server.ts";
 import { elementText } from "./form-tensor.ts";
 import { OutputView } from "./output-view.tsx";
-import { differencesOf, indexText, type OutputDifference } from "./value-summary.ts";
+import { differencesOf, type OutputDifference } from "./value-summary.ts";
 
 interface CompareProps {
   readonly shown: PageVersion;

@@ -1,7 +1,8 @@
 import { useEffect, useRef, useState } from "preact/hooks";
+import { indexText } from "../tensor/elements.ts";
 import { type OutputImage, outputImageOf, type TopClass, topClasses } from "./answer-forms.ts";
 import { countOf, elementText, type FormTensor } from "./form-tensor.ts";
-import { indexText, summaryOf, summaryText, type ValueSummary } from "./value-summary.ts";
+import { summaryOf, summaryText, type ValueSummary } from "./value-summary.ts";
 
 interface OutputViewProps {
   readonly output: FormTensor;

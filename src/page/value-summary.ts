@@ -46,17 +46,6 @@ function histogramOf(values: readonly Element[], low: number, high: number): num
   return parts;
 }
 
-/** The indices of an element by its place in row-major order: `[0, 17, 3]`. */
-export function indexText(place: number, shape: readonly number[]): string {
-  let rest = place;
-  const indices = shape.toReversed().map((size) => {
-    const index = rest % size;
-    rest = Math.floor(rest / size);
-    return index;
-  });
-  return `[${indices.toReversed().join(", ")}]`;
-}
-
 /** The difference of the outputs with one name of two answers. */
 export interface OutputDifference {
   readonly name: string;

@@ -74,3 +74,14 @@ export function elementNumbers(tensor: Tensor, caller: string): ArrayLike<number
     ? Float64Array.from(elements as unknown as ArrayLike<bigint>, Number)
     : (elements as ArrayLike<number>);
 }
+
+/** The indices of an element by its place in row-major order, as a text: `[0, 17, 3]`. */
+export function indexText(place: number, shape: readonly number[]): string {
+  let rest = place;
+  const indices = shape.toReversed().map((size) => {
+    const index = rest % size;
+    rest = Math.floor(rest / size);
+    return index;
+  });
+  return `[${indices.toReversed().join(", ")}]`;
+}

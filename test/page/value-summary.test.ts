@@ -1,5 +1,6 @@
 import { expect, test } from "vitest";
-import { differencesOf, indexText, summaryOf } from "../../src/page/value-summary.ts";
+import { differencesOf, summaryOf } from "../../src/page/value-summary.ts";
+import { indexText } from "../../src/tensor/elements.ts";
 
 const output = (values: readonly (number | bigint | boolean | string)[], datatype = "FP32", name = "y") => ({
   ...{ name, datatype, shape: [values.length], values },

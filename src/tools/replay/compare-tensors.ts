@@ -1,7 +1,7 @@
 import { invalidArgument } from "../../errors.ts";
 import { DATA_TYPES } from "../../tensor/data-types.ts";
 import type { DType } from "../../tensor/dtype.ts";
-import { elementNumbers } from "../../tensor/elements.ts";
+import { elementNumbers, indexText } from "../../tensor/elements.ts";
 import type { Tensor, Tensors } from "../../tensor/tensor.ts";
 
 /** An output that came otherwise than it was recorded. */
@@ -121,7 +121,7 @@ function compareBytes({ data, shape }: Tensor<"bytes">, came: Tensor<"bytes">): 
   const index = data.findIndex((element, at) => Buffer.compare(element, came.data[at] as Uint8Array) !== 0);
   if (index === -1) return undefined;
   const [before, now] = [data[index], came.data[index]].map((bytes) => textOf(bytes as Uint8Array));
-  const textFor = ({ first, second }: Sides) => `${placeOf(index, shape)}: ${before} ${first}, ${now} ${second}`;
+  const textFor = ({ first, second }: Sides) => `${indexText(index, shape)}: ${before} ${first}, ${now} ${second}`;
   return { distance: Number.POSITIVE_INFINITY, textFor };
 }
 
@@ -148,19 +148,8 @@ function compareElements(pair: Pair, shape: readonly number[], { rtol, atol }: T
   const { index, distance } = worst;
   const [before, now] = pair.texts(index);
   const by = Number.isFinite(distance) ? `by ${Number(distance.toPrecision(3))} ` : "";
-  const place = `${by}at ${placeOf(index, shape)}`;
+  const place = `${by}at ${indexText(index, shape)}`;
   return { distance, textFor: ({ first, second }) => `${place}: ${before} ${first}, ${now} ${second}` };
-}
-
-/** The place of an element: `[0, 3]`. */
-function placeOf(flat: number, shape: readonly number[]): string {
-  let rest = flat;
-  const places = shape.toReversed().map((size) => {
-    const place = rest % size;
-    rest = Math.floor(rest / size);
-    return place;
-  });
-  return `[${places.toReversed().join(", ")}]`;
 }
 
 /** A difference that counts as none: up to `atol` plus `rtol` times the recorded value. */
