@@ -138,8 +138,11 @@ function toNames(value: JsonValue): readonly string[] {
   throw invalidArgument(`"out_filter" is ${dumpJson(value)}; expected a list of output names.`);
 }
 
+/** A request of TensorFlow Serving has plain values below "inputs". */
+const FORMS = '{"dtype", "data"}, or plain values without "inputs" around them: {"NAME": […]}';
+
 function toInput(name: string, input: JsonValue): Tensor {
-  if (!isJsonObject(input)) throw invalidArgument(`Input "${name}" is ${dumpJson(input)}; expected {"dtype", "data"}.`);
+  if (!isJsonObject(input)) throw invalidArgument(`Input "${name}" is ${dumpJson(input)}; expected ${FORMS}.`);
   if (input.data === undefined) throw invalidArgument(`Input "${name}" has no "data".`);
   return toJsonTensor(input.data, toDType(name, input), createKibernetikaRules(name));
 }

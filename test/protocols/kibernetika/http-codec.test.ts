@@ -103,7 +103,10 @@ describe("parseKibernetikaJson", () => {
     ["[]", 'The body is []; expected an object with "inputs".'],
     ["{}", '"inputs" is missing or is not an object; expected {"NAME": {"dtype", "data"}}.'],
     ['{"inputs": [1]}', '"inputs" is missing or is not an object; expected {"NAME": {"dtype", "data"}}.'],
-    ['{"inputs": {"x": [1]}}', 'Input "x" is [\n    1\n]; expected {"dtype", "data"}.'],
+    [
+      '{"inputs": {"x": [1]}}',
+      'Input "x" is [\n    1\n]; expected {"dtype", "data"}, or plain values without "inputs" around them: {"NAME": […]}.',
+    ],
     ['{"inputs": {"x": {"dtype": 1}}}', 'Input "x" has no "data".'],
     ['{"inputs": {}, "out_filter": "a"}', '"out_filter" is "a"; expected a list of output names.'],
     ['{"inputs": {}, "out_filter": [1]}', '"out_filter" is [\n    1\n]; expected a list of output names.'],
