@@ -2,9 +2,14 @@ import { fileURLToPath } from "node:url";
 import { type ServiceDefinition, type ServiceError, status } from "@grpc/grpc-js";
 import { loadSync } from "@grpc/proto-loader";
 import { describe, expect, test } from "vitest";
+import { fromPythonError } from "../src/drivers/python/answer-calls.ts";
 import { errorInfo, hintedError, hintMembers, unknownName } from "../src/error-info.ts";
+import { ServingError } from "../src/errors.ts";
 import { LOST_PROCESS } from "../src/lost-process.ts";
 import { toWireError } from "../src/platform/threads/wire-error.ts";
+import { publicError } from "../src/serving/public-error.ts";
+import { bytesField, encodeMessage, integerField, textField } from "../src/tensor/codecs/protobuf/wire-writer.ts";
+import type { Tensor, Tensors } from "../src/tensor/tensor.ts";
 import { authFiles, basic } from "./access/auth-fixture.ts";
 import { connect } from "./grpc/byte-client.ts";
 import { startServer } from "./helpers/start-server.ts";
@@ -43,6 +48,42 @@ test.each<[string, Parameters<typeof hintMembers>[0]]>([
   expect(hintMembers(details)).toBeUndefined();
 });
 
+describe("texts of an error", () => {
+  /** A message of protobuf: a text, a list of bytes, a number, and a message within. */
+  const withTexts = (text: string) => {
+    const within = encodeMessage([textField(1, "code"), textField(2, text)]);
+    const parts = [textField(1, text), bytesField(2, Buffer.of(0xff, 0x2f)), integerField(3, 7), bytesField(4, within)];
+    return encodeMessage(parts).toString("base64");
+  };
+
+  test("lose the server's folders in the message and in every detail, whichever message that is", () => {
+    const { type } = LOST_PROCESS;
+    const details = [
+      errorInfo("UNKNOWN_INPUT", { field: "/srv/models/x.onnx", expected: "a/b" }),
+      { type, value: withTexts('no file "/srv/models/secret place/x.onnx" here') },
+      { type, value: Buffer.from("not protobuf: /srv/models/x.onnx").toString("base64") },
+      LOST_PROCESS,
+    ];
+    const error = publicError(new ServingError("internal", "no /srv/models/x.onnx", { details }));
+    expect(error.message).toBe("no x.onnx");
+    expect(error.details?.[0]).toEqual(errorInfo("UNKNOWN_INPUT", { field: "x.onnx", expected: "a/b" }));
+    expect(error.details?.slice(1)).toEqual([
+      { type, value: withTexts('no file "x.onnx" here') },
+      { type, value: Buffer.from("not protobuf: x.onnx").toString("base64") },
+      LOST_PROCESS,
+    ]);
+  });
+
+  test("lose them where Python has made the error, and secrets are masked in both", () => {
+    const hint = { reason: "UNKNOWN_INPUT", field: "/home/me/x.csv", expected: "https://me:hunter2@host/x" };
+    const made = { code: "invalid_argument", message: `no ${hint.field}`, detail: null, hint };
+    const { message, details } = fromPythonError(made, true);
+    expect([message, hintMembers(details)?.field]).toEqual(["no (path)", "(path)"]);
+    expect(hintMembers(details)?.expected).not.toContain("hunter2");
+    expect(hintMembers(fromPythonError(made, false).details)?.field).toBe("/home/me/x.csv");
+  });
+});
+
 describe("what is wrong with a request, for programs", () => {
   test.each<[string, string, object, object]>([
     [
@@ -55,7 +96,7 @@ describe("what is wrong with a request, for programs", () => {
       "a missing input",
       "/v2/models/half/infer",
       { inputs: [] },
-      { code: "invalid_argument", reason: "MISSING_INPUT", field: "x", expected: "'x' FP32 [-1]" },
+      { code: "invalid_argument", reason: "MISSING_INPUT", field: "x", expected: "x" },
     ],
     [
       "a dtype",
@@ -124,6 +165,38 @@ describe("what is wrong with a request, for programs", () => {
       ...{ reason: "UNKNOWN_ROUTE", field: "POST /invocation", did_you_mean: "POST /invocations" },
       docs: "/v2/openapi.json",
     });
+  });
+
+  test("lists the inputs where one is missing, in one form on every route", async () => {
+    const inputs = ["a", "b"].map((name) => ({ name, dtype: "float32" as const, shape: [-1] }));
+    const hooks = { inputs, process: ({ a }: Tensors) => ({ sum: a as Tensor }) };
+    const { httpUrl } = await startServer({ models: { two: { driver: "null", hooks } } });
+    const a = { name: "a", shape: [1], datatype: "FP32", data: [1] };
+    const requests: readonly (readonly [path: string, body: object])[] = [
+      ["/v2/models/two/infer", { inputs: [a] }],
+      ["/predict/two", { inputs: { a: { dtype: "float32", data: [1] } } }],
+      ["/predict/two", { a: [1] }],
+      ["/predict/two", [{ a: 1 }]],
+    ];
+    for (const [path, body] of requests) {
+      const answer = await fetch(httpUrl + path, { method: "POST", body: JSON.stringify(body) });
+      const told = { path, ...((await answer.json()) as object) };
+      expect(told).toMatchObject({ path, reason: "MISSING_INPUT", field: "b", expected: "a, b" });
+    }
+  });
+
+  test("leads to a document that is there, whatever name a server of one model is given", async () => {
+    const { httpUrl } = await startServer({ models: { half } });
+    const body = '{"inputs": {"x": {"dtype": "float32", "data": ["a"]}}}';
+    for (const [path, document] of [
+      ["/predict/NOSUCH", "/v2/openapi.json"],
+      ["/predict/half", "/v2/models/half/openapi.json"],
+    ]) {
+      const answer = await fetch(httpUrl + path, { method: "POST", body });
+      const { reason, docs } = (await answer.json()) as Record<string, string>;
+      expect([reason, docs]).toEqual(["WRONG_DTYPE", document]);
+      expect((await fetch(httpUrl + docs)).status).toBe(200);
+    }
   });
 
   test("names no model that its caller may not know of", async () => {

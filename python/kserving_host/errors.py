@@ -6,6 +6,7 @@ import traceback
 LAST_LINES = 3
 # Up to here numbers of JSON are whole in the server.
 MOST_SAFE = 2**53
+MOST_NAMES = 10
 OWN_FOLDER = os.path.dirname(os.path.abspath(__file__))
 
 
@@ -27,8 +28,13 @@ def invalid(message, **hint):
 
 def missing_input(name, known):
     """A request without an input, or a column, that the model needs."""
-    names = ", ".join(known)
-    return invalid(f'Input "{name}" is missing. The model takes {names}.', reason="MISSING_INPUT", field=name, expected=names)
+    return invalid(f'Input "{name}" is missing. The model takes {", ".join(known)}.', reason="MISSING_INPUT", field=name, expected=listed(known))
+
+
+def listed(names):
+    """Names in a hint, in the form that the server gives them."""
+    more = len(names) - MOST_NAMES
+    return ", ".join(names[:MOST_NAMES]) + (f" and {more} more" if more > 0 else "")
 
 
 def refused(message, cause=None):

@@ -6,7 +6,7 @@ import re
 import numpy as np
 
 from . import outputs
-from .errors import HostError, invalid, missing_input, one_line, traceback_text
+from .errors import HostError, invalid, listed, missing_input, one_line, traceback_text
 
 # How frameworks say it whose failed allocations are no MemoryError: torch's allocators, C++.
 NO_MEMORY = re.compile(r"(can't|cannot|failed to) allocate|out of memory|bad_alloc", re.I)
@@ -110,7 +110,7 @@ class BaseFramework:
             if meant or not passes_over:
                 hint = f' Did you mean "{meant[0]}"?' if meant else ""
                 near = {"did_you_mean": meant[0]} if meant else {}
-                raise invalid(f'The model has no input "{name}".{hint} It has {", ".join(known)}.', reason="UNKNOWN_INPUT", field=name, expected=", ".join(known), **near)
+                raise invalid(f'The model has no input "{name}".{hint} It has {", ".join(known)}.', reason="UNKNOWN_INPUT", field=name, expected=listed(known), **near)
         for name in required:
             if name not in inputs:
                 raise missing_input(name, known)

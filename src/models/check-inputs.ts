@@ -1,6 +1,6 @@
-import { type ErrorHint, hintedError, unknownName } from "../error-info.ts";
+import { type ErrorHint, hintedError, missingInput, unknownName } from "../error-info.ts";
 import type { ServingError } from "../errors.ts";
-import { didYouMean } from "../platform/text/nearest.ts";
+import { meantText } from "../platform/text/nearest.ts";
 import { type Dimension, fitsShape, type TensorSpec } from "../tensor/signature/signature.ts";
 import { createTensors, type Tensor, type Tensors } from "../tensor/tensor.ts";
 
@@ -23,8 +23,8 @@ export function checkInputs(
   const extra = Object.keys(inputs).find((name) => !specs.some((spec) => spec.name === name));
   if (extra !== undefined) {
     const names = specs.map((spec) => spec.name);
-    const message = `The model has no input "${extra}".${didYouMean(extra, names)} It takes ${takes(specs)}.`;
-    throw refuse(message, unknownName("UNKNOWN_INPUT", extra, names));
+    const hint = unknownName("UNKNOWN_INPUT", extra, names);
+    throw refuse(`The model has no input "${extra}".${meantText(hint.didYouMean)} It takes ${takes(specs)}.`, hint);
   }
   const checked = createTensors();
   for (const spec of specs) {
@@ -39,7 +39,8 @@ function checkType(tensor: Tensor | undefined, spec: TensorSpec, specs: readonly
   const { name: field, dtype: expected } = spec;
   if (tensor === undefined) {
     const message = `Input "${field}" is missing; the model takes ${takes(specs)}.`;
-    throw refuse(message, { reason: "MISSING_INPUT", field, expected: formatSpecs([spec]) });
+    const names = specs.map(({ name }) => name);
+    throw refuse(message, missingInput(field, names));
   }
   if (tensor.dtype !== expected) {
     const message = `Input "${field}" is ${tensor.dtype}; the model takes ${expected}.`;

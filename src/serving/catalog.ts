@@ -1,4 +1,3 @@
-import { unknownName } from "../error-info.ts";
 import { invalidArgument, ServingError } from "../errors.ts";
 import { didYouMean } from "../platform/text/nearest.ts";
 import { retryInfo } from "../retry-info.ts";
@@ -7,7 +6,7 @@ import type { ManagedModel } from "./managed-model.ts";
 import type { ManagedVersion } from "./managed-version.ts";
 import { namingError } from "./naming-error.ts";
 import type { Servable } from "./servable.ts";
-import { servedNames } from "./served-names.ts";
+import { servedNames, unknownModel } from "./served-names.ts";
 import { chooseTarget, type RoutedRequest, type Shadow, type TrafficTarget } from "./traffic.ts";
 
 /** A version and the servable that answers its requests now. */
@@ -128,9 +127,8 @@ export class Catalog {
       return new ServingError("not_found", `${text}${there && `.${there}`}`);
     }
     return namingError("not_found", (hears) => {
-      const known = names.filter(hears);
-      const served = servedNames(name, known);
-      return { text: `${text}${served && `.${served}`}`, hint: unknownName("UNKNOWN_MODEL", name, known) };
+      const { text: served, hint } = unknownModel(name, names.filter(hears));
+      return { text: `${text}${served}`, hint };
     });
   }
 

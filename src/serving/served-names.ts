@@ -1,7 +1,5 @@
-import { didYouMean } from "../platform/text/nearest.ts";
-
-/** Maximum number of names in a message. */
-const MAX_NAMES = 10;
+import { type ErrorHint, listNames, unknownName } from "../error-info.ts";
+import { meantText, nearest } from "../platform/text/nearest.ts";
 
 /**
  * The end of an error about an unknown model: the nearest served name, and all served
@@ -9,8 +7,20 @@ const MAX_NAMES = 10;
  */
 export function servedNames(wanted: string, names: Iterable<string>): string {
   const known = [...new Set(names)];
-  if (known.length === 0) return "";
-  const more = known.length > MAX_NAMES ? ` and ${known.length - MAX_NAMES} more` : "";
-  const hint = wanted === "" ? "" : didYouMean(wanted, known);
-  return `${hint} This server has ${known.slice(0, MAX_NAMES).join(", ")}${more}.`;
+  return namesText(wanted === "" ? undefined : nearest(wanted, known), known);
+}
+
+/** The same text after a full stop, or nothing, and what it says for programs. */
+export function unknownModel(
+  name: string,
+  names: Iterable<string>,
+): { readonly text: string; readonly hint: ErrorHint } {
+  const known = [...new Set(names)];
+  const hint = unknownName("UNKNOWN_MODEL", name, known);
+  const text = namesText(hint.didYouMean, known);
+  return { text: text && `.${text}`, hint };
+}
+
+function namesText(near: string | undefined, known: readonly string[]): string {
+  return known.length === 0 ? "" : `${meantText(near)} This server has ${listNames(known)}.`;
 }

@@ -1,3 +1,4 @@
+import { changeTexts } from "../error-info.ts";
 import { reasonText, ServingError } from "../errors.ts";
 import type { Logger } from "../observability/logger.ts";
 import { type CachedFolder, ModelCache, type ModelCacheOptions } from "./cache/model-cache.ts";
@@ -83,9 +84,9 @@ export class RemoteStorage implements ModelStorage {
   }
 
   toAddresses(reason: unknown): unknown {
-    const { code, message, details } = ServingError.from(reason);
-    const text = this.#names.toShown(message);
-    return text === message ? reason : new ServingError(code, text, { cause: reason, ...(details && { details }) });
+    const error = ServingError.from(reason);
+    const shown = changeTexts(error, (text) => this.#names.toShown(text));
+    return shown.message === error.message ? reason : shown;
   }
 
   expire(): void {

@@ -1,4 +1,4 @@
-import { errorInfo } from "../../error-info.ts";
+import { changeDetails, errorInfo } from "../../error-info.ts";
 import { type ErrorDetail, publicText, ServingError } from "../../errors.ts";
 import { hidePaths } from "../../platform/text/hide-paths.ts";
 import { isTextRecord } from "../../platform/threads/wire-error.ts";
@@ -87,9 +87,9 @@ const MAX_MESSAGE = 4096;
  * a model or a hook file may see them.
  */
 export function fromPythonError({ code, message, detail, hint }: PythonError, isForClient: boolean): ServingError {
-  const short = message.slice(0, MAX_MESSAGE);
-  const text = isForClient ? hidePaths(short) : short;
-  const details = isTextRecord(hint) ? [fromPythonHint(hint)] : undefined;
+  const toShown = isForClient ? hidePaths : String;
+  const text = toShown(message.slice(0, MAX_MESSAGE));
+  const details = isTextRecord(hint) ? changeDetails([fromPythonHint(hint)], toShown) : undefined;
   const cause = detail === null ? {} : { cause: tracebackOf(detail) };
   return new ServingError(code as ServingError["code"], text, { details, ...cause });
 }

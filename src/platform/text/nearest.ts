@@ -25,7 +25,11 @@ export function nearest(name: string, known: Iterable<string>): string | undefin
 
 /** ` Did you mean "x"?`, or nothing when no known name is near. */
 export function didYouMean(name: string, known: Iterable<string>): string {
-  const suggestion = nearest(name, known);
+  return meantText(nearest(name, known));
+}
+
+/** The text of {@link didYouMean} about the name that {@link nearest} has found. */
+export function meantText(suggestion: string | undefined): string {
   return suggestion === undefined ? "" : ` Did you mean "${suggestion}"?`;
 }
 

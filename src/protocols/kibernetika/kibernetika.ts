@@ -65,13 +65,15 @@ const CSV_TYPE = "text/csv";
 
 async function predict(service: InferenceService, url: string, exchange: HttpExchange): Promise<HttpAnswer> {
   const choice = parsePath(url);
-  exchange.record.model = choice.model;
+  // An error of the body names the document of this model, which has to be there.
+  exchange.record.model = service.index().some(({ model }) => model === choice.model) ? choice.model : "";
   const call = exchange.callInfo();
   if (!isTaken(exchange.mediaType)) throw unsupportedType(exchange.mediaType);
   const body = await exchange.readBody();
   const form = plainFormOf(exchange.mediaType, body);
   if (form !== undefined) return answerPlain(service, { choice, body, form }, exchange);
   const request = await readRequest(body, exchange);
+  exchange.record.model = choice.model;
   checkMimeType(request.outMimeType);
   const inParts = acceptedParts(exchange.request);
   if (inParts !== undefined)
@@ -166,9 +168,8 @@ interface PathChoice {
 function parsePath(url: string): PathChoice {
   const [path = ""] = url.split("?", 1);
   const [, , model = "", signature = "", version = "", ...more] = path.split("/");
-  if (more.some((segment) => segment !== "")) {
+  if (more.some((segment) => segment !== ""))
     throw new ServingError("not_found", `There is no ${path}; expected /predict[/MODEL[/SIGNATURE[/VERSION]]].`);
-  }
   const number = parseVersion(version);
   if (version !== "" && number === undefined) throw new ServingError("not_found", "Bad version value");
   const names = { model: decodeSegment(model), signature: decodeSegment(signature) };
@@ -216,9 +217,8 @@ function unsupportedType(mediaType: string): HttpError {
 
 async function predictJson(service: InferenceService, exchange: HttpExchange): Promise<HttpAnswer> {
   const json = await exchange.readBody();
-  if (json.length === 0) {
+  if (json.length === 0)
     throw invalidArgument("The body is empty; expected a JSON object with an input under each name.");
-  }
   const answer = await inferJson(service, json, exchange.callInfo());
   return { contentType: "application/json", body: answeredJson(answer), headers: answer.metadata };
 }

@@ -1,4 +1,4 @@
-import { type ErrorHint, hintedError, unknownName } from "../../error-info.ts";
+import { type ErrorHint, hintedError, missingInput, unknownName } from "../../error-info.ts";
 import type { ServingError } from "../../errors.ts";
 import type { ProtocolSettings } from "../../platform/limits/settings/server-settings.ts";
 import type { RecordedRequest } from "../../serving/recorded-request.ts";
@@ -10,7 +10,7 @@ import { datatypeOf } from "./datatype.ts";
 import type { KserveRequest } from "./kserve-request.ts";
 import { readScheduling, type Scheduling } from "./parameters.ts";
 import { requestError } from "./request-error.ts";
-import { describeSpecs, givesOutputs, takesInputs } from "./takes-inputs.ts";
+import { givesOutputs, takesInputs } from "./takes-inputs.ts";
 
 /** A request that fits its model. */
 interface CheckedKserveRequest extends RecordedRequest {
@@ -119,7 +119,7 @@ function countHint({ sent, specs, missing }: WrongCount): ErrorHint {
   const known = namesOf(specs);
   const unknown = sent.find((name) => !known.includes(name));
   if (unknown !== undefined) return unknownName("UNKNOWN_INPUT", unknown, known);
-  return { reason: "MISSING_INPUT", field: missing[0]?.name, expected: describeSpecs(missing) };
+  return missingInput(missing[0]?.name, known);
 }
 
 function namesOf(specs: readonly TensorSpec[]): readonly string[] {

@@ -2,7 +2,7 @@ import { type ErrorHint, hintedError, unknownName } from "../../error-info.ts";
 import { invalidArgument, ServingError } from "../../errors.ts";
 import type { CallOptions, InferenceService, Lease, ModelRef } from "../../serving/inference-service.ts";
 import type { ServableDescription } from "../../serving/servable-description.ts";
-import { servedNames } from "../../serving/served-names.ts";
+import { unknownModel } from "../../serving/served-names.ts";
 
 /**
  * The model that a request's name and version text mean; an empty version is the highest one. Throws `invalid_argument`
@@ -79,6 +79,6 @@ function versionsThere(version: string, versions: readonly string[]): Alternativ
 }
 
 function modelsThere(model: string, names: ReadonlySet<string>): Alternatives {
-  const served = servedNames(model, names);
-  return [served && `.${served}`, unknownName("UNKNOWN_MODEL", model, names)];
+  const { text, hint } = unknownModel(model, names);
+  return [text, hint];
 }

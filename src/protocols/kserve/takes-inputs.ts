@@ -13,7 +13,7 @@ export function givesOutputs(specs: readonly TensorSpec[]): string {
 }
 
 /** Inputs or outputs for a text: `'x' FP32 [-1,3], 'y' INT64 [1]`. */
-export function describeSpecs(specs: readonly TensorSpec[]): string {
+function describeSpecs(specs: readonly TensorSpec[]): string {
   return specs
     .map(({ name, dtype, shape }) => {
       const sizes = shape === undefined ? "of any shape" : `[${shape.map(toSize)}]`;

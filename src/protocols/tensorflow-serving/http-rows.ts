@@ -1,4 +1,4 @@
-import { hintedError, unknownName } from "../../error-info.ts";
+import { hintedError, missingInput, unknownName } from "../../error-info.ts";
 import { invalidArgument, ServingError } from "../../errors.ts";
 import type { DecodeBudget } from "../../platform/limits/memory/decode-budget.ts";
 import { ElementBuffer } from "../../tensor/codecs/json/element-buffer.ts";
@@ -137,7 +137,10 @@ function addInstance(columns: ReadonlyMap<string, Column>, instance: JsonObject,
   throw hintedError(
     "invalid_argument",
     `Failed to process element: ${index} of 'instances' list. JSON object: ${dumpJson(instance)} keys must be equal to: ${known.join(",")}`,
-    { reason: "MISSING_INPUT", field: known.find((name) => !names.includes(name)), expected: known.join(", ") },
+    missingInput(
+      known.find((name) => !names.includes(name)),
+      known,
+    ),
   );
 }
 
