@@ -45,6 +45,30 @@ test.each([
   expect(seen).toEqual(requests.map(() => came));
 });
 
+test("rows without names are for the model's only input, and refused with what to send if it has several", async () => {
+  const seen: string[] = [];
+  const preprocess = (inputs: Tensors) => {
+    seen.push(...Object.keys(inputs));
+    return inputs;
+  };
+  const path = identity("float32");
+  const two = "test/fixtures/models/add-two-inputs.onnx";
+  const { httpUrl } = await startServer({
+    models: { one: { path, hooks: { preprocess } }, two: { path: two, hooks: { preprocess } } },
+  });
+  const send = async (model: string, body: string, type = "application/json") => {
+    const sent = { method: "POST", body, headers: { "content-type": type } };
+    const answer = await fetch(`${httpUrl}/predict/${model}`, sent);
+    return [answer.status, await answer.text()];
+  };
+  expect(await send("one", "[1, 2]")).toEqual([200, '{"y":[1.0,2.0]}']);
+  expect((await send("one", `[${"1, ".repeat(100_000)}2]`))[0]).toBe(200);
+  expect(seen).toEqual(["x", "x"]);
+  for (const body of ["[1, 2]", `[${"1, ".repeat(100_000)}2]`])
+    expect(await send("two", body)).toEqual([400, expect.stringMatching(/no names.+the model takes .+send an object/)]);
+  expect(seen).toEqual(["x", "x"]);
+});
+
 test.each([
   ["uint8", "[1, 256]", "int32"],
   ["float32", "[1, 16777217]", "int32"],

@@ -87,16 +87,17 @@ export async function readPlainRequest(
   body: Buffer,
   { form, signature }: PlainChoice,
   exchange: HttpExchange,
-): Promise<Pick<PredictRequest, "body" | "parsed" | "isCsv">> {
+): Promise<Pick<PredictRequest, "body" | "parsed" | "form">> {
   const { maxMessageBytes } = exchange;
   const args = [body, { form, signature }, maxMessageBytes] as const;
-  const isCsv = form === "csv";
-  if (body.length > LARGE_MESSAGE_BYTES) return { body: await exchange.decode(toPlainBodyJob, [...args], body), isCsv };
-  if (isCsv) return { body: toPlainBody(...args), isCsv };
+  const ofValues = { isCsv: form === "csv", isNamedByModel: true };
+  if (body.length > LARGE_MESSAGE_BYTES)
+    return { body: await exchange.decode(toPlainBodyJob, [...args], body), form: ofValues };
+  if (form === "csv") return { body: toPlainBody(...args), form: ofValues };
   const budget = new DecodeBudget(maxMessageBytes);
   const root = createRecord<JsonValue>();
   root[form] = parsePlain(body, form, budget);
-  return { body, parsed: { root, signature, outputFilter: [], budget, isCsv } };
+  return { body, parsed: { root, signature, outputFilter: [], budget, ...ofValues } };
 }
 
 /** The JSON of a request of TensorFlow Serving's REST API that has a body of plain values. */

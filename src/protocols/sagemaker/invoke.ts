@@ -67,12 +67,9 @@ export async function invoke(
   if (form === undefined)
     return inForm(await answerEncoded(service, { ...request, body, mediaType }, exchange), accepted, exchange);
   const { json, places } = await toJson(body, form, exchange);
+  const plain = { ...request, method: attributes.method, body: json, form: { isCsv: form === "csv" } };
   try {
-    return inForm(
-      await answerJson(service, { ...request, method: attributes.method, body: json, isCsv: form === "csv" }, exchange),
-      accepted,
-      exchange,
-    );
+    return inForm(await answerJson(service, plain, exchange), accepted, exchange);
   } catch (reason) {
     throw places === undefined ? reason : errorOfLine(reason, places);
   }

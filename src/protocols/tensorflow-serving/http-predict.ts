@@ -22,6 +22,7 @@ import {
   parsePredictBody,
   readInputs,
   usedNames,
+  type ValuesForm,
 } from "./http-request.ts";
 import { hasFewLists, versionHeaders, writePredictionsJob, writePredictionsTo } from "./http-response.ts";
 import { checkMethodName } from "./method-names.ts";
@@ -33,8 +34,8 @@ export interface PredictRequest {
   readonly body: Uint8Array;
   /** The JSON as it was read; absent = it is read here. */
   readonly parsed?: PredictBody | undefined;
-  /** True for JSON that was made of CSV. Default false. */
-  readonly isCsv?: boolean;
+  /** The form that its values had before they were JSON, and have in it. */
+  readonly form?: ValuesForm | undefined;
   /** Absent = it is another protocol's, to which they do not apply. */
   readonly settings?: ProtocolSettings;
   /** Writes the answer. Default: as `:predict` does. */
@@ -57,15 +58,15 @@ export async function answerPredict(
   request: PredictRequest,
   exchange: HttpExchange,
 ): Promise<HttpAnswer> {
-  const { ref, body, isCsv = false, settings, write = toPredictions, inParts, writePart } = request;
+  const { ref, body, form = {}, settings, write = toPredictions, inParts, writePart } = request;
   exchange.record.model = ref.model;
   const call = exchange.callInfo();
   // As in the original, invalid JSON is reported before a missing model; a large body is parsed once the model is
   // known.
   const isLarge = body.length > LARGE_MESSAGE_BYTES;
-  const read = () => (isLarge ? undefined : parsePredictBody(body, new DecodeBudget(exchange.maxMessageBytes), isCsv));
+  const read = () => (isLarge ? undefined : parsePredictBody(body, new DecodeBudget(exchange.maxMessageBytes), form));
   const { parsed = read() } = request;
-  const received = { body, isCsv, parsed, settings, call };
+  const received = { body, form, parsed, settings, call };
   const lease = await service.acquire(ref, call);
   const choice = typeof inParts === "function" ? inParts(lease.description) : inParts;
   if (choice === undefined) return write(await infer(lease, received, exchange), exchange);
@@ -129,7 +130,7 @@ export async function toPredictions(
 
 interface ReceivedPredict {
   readonly body: Uint8Array;
-  readonly isCsv: boolean;
+  readonly form: ValuesForm;
   /** Undefined for a large body. */
   readonly parsed: PredictBody | undefined;
   readonly settings: ProtocolSettings | undefined;
@@ -161,10 +162,10 @@ async function infer(
 }
 
 function decodeLarge(
-  { body, isCsv }: ReceivedPredict,
+  { body, form }: ReceivedPredict,
   signatures: ServableDescription["signatures"],
   exchange: HttpExchange,
 ): Promise<PredictMessage> {
   const { maxMessageBytes } = exchange;
-  return exchange.decode(decodePredictJob, [body, toPlainSignatures(signatures), maxMessageBytes, isCsv], body);
+  return exchange.decode(decodePredictJob, [body, toPlainSignatures(signatures), maxMessageBytes, form], body);
 }

@@ -1,4 +1,4 @@
-import { hintedError } from "../../error-info.ts";
+import { hintedError, listNames, missingInput } from "../../error-info.ts";
 import { invalidArgument, type ServingError } from "../../errors.ts";
 import { defineJob } from "../../platform/codec-host/job.ts";
 import { DecodeBudget } from "../../platform/limits/memory/decode-budget.ts";
@@ -17,12 +17,12 @@ import {
 import { type ChosenSignature, chooseSignature, type UsedNames } from "../../tensor/signature/choose-signature.ts";
 import { likelyDType, type Signature, type TensorSpec, takesImages } from "../../tensor/signature/signature.ts";
 import { createTensors, type Tensors } from "../../tensor/tensor.ts";
-import { type KnownInputs, readInstances, UNNAMED_INPUT } from "./http-rows.ts";
+import { isNamedInstance, type KnownInputs, readInstances, UNNAMED_INPUT } from "./http-rows.ts";
 import { isBase64Object, rulesOf, rulesWithMissing } from "./json-tensor-rules.ts";
 import { columnsOfRows, readDataFrame, withoutMissingTexts } from "./table-rows.ts";
 
 /** A predict request's JSON, before the model is known. */
-export interface PredictBody {
+export interface PredictBody extends ValuesForm {
   readonly root: JsonObject;
   /** Empty = the default signature. */
   readonly signature: string;
@@ -30,17 +30,29 @@ export interface PredictBody {
   readonly outputFilter: readonly string[];
   /** Memory that is left for its values. */
   readonly budget: DecodeBudget;
-  /** True for rows that were CSV, in which null is an empty field. */
-  readonly isCsv: boolean;
 }
 
-/** Parses the body of a predict request; `isCsv` as it has it. */
-export function parsePredictBody(body: Uint8Array, budget: DecodeBudget, isCsv = false): PredictBody {
+/** The form of a request's values, besides that of their JSON. */
+export interface ValuesForm {
+  /** True for rows that were CSV, in which null is an empty field. Default false. */
+  readonly isCsv?: boolean;
+  /**
+   * True if values without a name are for the only input of the model behind hooks that declare none, and refused if it
+   * has several. Default: the hooks get them as {@link UNNAMED_INPUT}.
+   */
+  readonly isNamedByModel?: boolean;
+}
+
+/** Parses the body of a predict request of a form. */
+export function parsePredictBody(body: Uint8Array, budget: DecodeBudget, form: ValuesForm = {}): PredictBody {
   if (body.length === 0) throw invalidArgument("JSON Parse error: The document is empty");
-  return { budget, isCsv, ...toPredictBody(parseJson(body, budget, { ignoreTrailing: true }), budget) };
+  return { budget, ...form, ...toPredictBody(parseJson(body, budget, { ignoreTrailing: true }), budget) };
 }
 
-function toPredictBody(root: JsonValue, budget: DecodeBudget): Omit<PredictBody, "budget" | "isCsv"> {
+function toPredictBody(
+  root: JsonValue,
+  budget: DecodeBudget,
+): Pick<PredictBody, "root" | "signature" | "outputFilter"> {
   if (!isJsonObject(root)) throw invalidArgument(`JSON Value: ${dumpJson(root)} Is not object`);
   // Null is as absent, as KServe's V1 servers take it; the original refuses it.
   const [signature, outputFilter] = [root.signature_name ?? "", root.output_filter ?? []];
@@ -102,9 +114,9 @@ export function decodePredict(
   body: Uint8Array,
   signatures: Described["signatures"],
   maxBytes: number,
-  isCsv = false,
+  form: ValuesForm = {},
 ): PredictMessage {
-  const parsed = parsePredictBody(body, new DecodeBudget(maxBytes), isCsv);
+  const parsed = parsePredictBody(body, new DecodeBudget(maxBytes), form);
   const { name, spec } = findSignature(parsed.signature, { signatures }, usedNames(parsed));
   return { signature: name, outputFilter: parsed.outputFilter, ...readInputs(parsed, spec) };
 }
@@ -142,14 +154,19 @@ export function readInputs(body: PredictBody, known: Signature = {}): PredictInp
   const rowSpecs = specs && withEncodedImages(specs, ({ name }) => valueNamed(first, name));
   const columns = tableOf(rows, body, known);
   if (columns) return { format: "row", inputs: readNamedColumns(columns, toKnownInputs(specs, known, rules), budget) };
-  return { format: "row", inputs: readInstances(rows, toKnownInputs(rowSpecs, known, rules), budget) };
+  const named = body.isNamedByModel && !isNamedInstance(first) ? onlyInput(known) : {};
+  return { format: "row", inputs: readInstances(rows, { ...toKnownInputs(rowSpecs, known, rules), ...named }, budget) };
 }
 
 /**
  * The columns of rows of texts and numbers, or of rows below their names, for a model of tables; for any other one, of
  * CSV with a line of names. Undefined for others.
  */
-function tableOf(instances: JsonValue, { isCsv, budget }: PredictBody, known: Signature): JsonObject | undefined {
+function tableOf(
+  instances: JsonValue,
+  { isCsv = false, budget }: PredictBody,
+  known: Signature,
+): JsonObject | undefined {
   const { inputs, isTabular = false } = known;
   const isOfTable = isTabular && inputs === undefined;
   if (!isJsonList(instances) || !(isOfTable || isCsv)) return undefined;
@@ -165,14 +182,16 @@ function onlyValue(value: JsonValue): JsonValue {
 }
 
 /** Null is a missing value of a table, and in CSV NaN, or an empty text. */
-function rulesFor({ isCsv }: PredictBody, { isTabular, inputs }: Signature): JsonTensorRules {
+function rulesFor({ isCsv }: ValuesForm, { isTabular, inputs }: Signature): JsonTensorRules {
   if (isTabular) return rulesWithMissing(MISSING_TEXT);
   return isCsv ? rulesWithMissing(new Uint8Array(0)) : rulesOf(inputs);
 }
 
 /** True if texts of CSV such as `nan` are missing values: no input takes texts, or pandas would read them so. */
-function mayMiss({ isCsv }: PredictBody, { isTabular, inputs = [] }: Signature): boolean {
-  return isCsv && (isTabular === true || (inputs.length > 0 && inputs.every(({ dtype }) => FLOATS.has(dtype))));
+function mayMiss({ isCsv }: ValuesForm, { isTabular, inputs = [] }: Signature): boolean {
+  return (
+    isCsv === true && (isTabular === true || (inputs.length > 0 && inputs.every(({ dtype }) => FLOATS.has(dtype))))
+  );
 }
 
 const FLOATS: ReadonlySet<string> = new Set(["float16", "bfloat16", "float32", "float64"]);
@@ -187,6 +206,18 @@ function featuresOf({ suggestedInputs: [only, ...others] = [] }: Signature): rea
 /** The value of one name, or the value itself if it has no names. */
 function valueNamed(value: JsonValue | undefined, name: string): JsonValue | undefined {
   return isJsonObject(value) && !isBase64Object(value) ? value[name] : value;
+}
+
+/** The name of the only input that the model takes, behind hooks too; nothing if it is not known. */
+function onlyInput({ inputs, modelInputs }: Signature): Pick<KnownInputs, "unnamed"> {
+  const names = (inputs ?? modelInputs ?? []).map(({ name }) => name);
+  const [unnamed, ...others] = names;
+  if (unnamed === undefined) return {};
+  if (others.length === 0) return { unnamed };
+  const example = names.slice(0, 2).map((name) => `${JSON.stringify(name)}: …`);
+  throw invalidArgument(
+    `The rows have no names, and the model takes ${listNames(names)}; send an object for each row: [{${example.join(", ")}}].`,
+  );
 }
 
 type Specs = readonly TensorSpec[] | undefined;
@@ -217,14 +248,15 @@ function readNamedColumns(columns: JsonObject, known: KnownInputs, budget: Decod
   for (const spec of specs ?? inferColumns(columns, known, budget)) {
     const value = columns[spec.name];
     if (value !== undefined) tensors[spec.name] = toJsonTensor(value, spec.dtype, rules);
-    else if (!("default" in spec)) throw missingInput(spec);
+    else if (!("default" in spec)) throw lacks(spec.name, specs ?? []);
   }
   return tensors;
 }
 
-function missingInput({ name: field, dtype: expected }: Pick<TensorSpec, "name" | "dtype">): ServingError {
+function lacks(field: string, specs: readonly TensorSpec[]): ServingError {
   const text = `Missing named input: ${field} in 'inputs' object.`;
-  return hintedError("invalid_argument", text, { reason: "MISSING_INPUT", field, expected });
+  const names = specs.map(({ name }) => name);
+  return hintedError("invalid_argument", text, missingInput(field, names));
 }
 
 /** The names that came; a dtype for each one's value. */

@@ -12,7 +12,7 @@ const TABLE: Signature = {
 const NUMBERED: Signature = { isTabular: true };
 
 function read(json: string, signature: Signature, { isCsv = false, budget = ampleBudget() } = {}) {
-  return { ...readInputs(parsePredictBody(Buffer.from(json), budget, isCsv), signature).inputs };
+  return { ...readInputs(parsePredictBody(Buffer.from(json), budget, { isCsv }), signature).inputs };
 }
 
 const texts = (...values: (string | Uint8Array)[]) =>
