@@ -10,7 +10,16 @@ import { type Compression, compress, compressStream, isCompression } from "../pl
 import { callerOf } from "./caller-of.ts";
 import { type DocsOf, HttpError, noteError, sendError } from "./http-errors.ts";
 import { HttpExchange } from "./http-exchange.ts";
-import type { HttpAnswer, HttpDependencies, RouteHandler, ToldFailure } from "./http-route.ts";
+import {
+  type HttpAnswer,
+  type HttpDependencies,
+  type HttpRoute,
+  type NamedHttpProtocol,
+  nameRoute,
+  type PathParameters,
+  type RouteHandler,
+  type ToldFailure,
+} from "./http-route.ts";
 import { answerBytes, heldBytes, sendAnswer } from "./send-answer.ts";
 import { setServerTiming } from "./set-server-timing.ts";
 
@@ -76,6 +85,57 @@ export async function answerRequest(
   } finally {
     stop?.();
     exchange.release();
+  }
+}
+
+/** A route of a protocol as it is chosen for requests with these parameters. */
+export function chosenBy(
+  { kind, access, neverCompressed, method, path, answer }: HttpRoute,
+  { name: protocol, docsOf }: NamedHttpProtocol,
+): (parameters: PathParameters) => ChosenRoute {
+  const name = nameRoute(protocol, method, path);
+  return (parameters) => {
+    return { kind, access, neverCompressed, name, docsOf, answer: (exchange) => answer(exchange, parameters) };
+  };
+}
+
+/** Answers GET for the server's own page, which is to be there before Express is loaded; returns false otherwise. */
+export function ownPageRouter(
+  protocols: readonly NamedHttpProtocol[],
+  dependencies: HttpDependencies,
+): (request: IncomingMessage, response: ServerResponse) => boolean {
+  const routes = protocols.flatMap((protocol) =>
+    (protocol.routes ?? [])
+      .filter(({ method, isForOwnPage }) => method === "GET" && isForOwnPage === true)
+      .map((route) => ({ takes: route.takes, parts: route.path.split("/"), choose: chosenBy(route, protocol) })),
+  );
+  return (request, response) => {
+    const { method, url = "" } = request;
+    if (method !== "GET" && method !== "HEAD") return false;
+    const [path = ""] = url.split("?", 1);
+    const parts = path.split("/", MAX_PARTS);
+    for (const { takes, parts: own, choose } of routes) {
+      const parameters = parametersOf(own, parts);
+      if (parameters === undefined || takes?.(request) === false) continue;
+      void answerRequest(choose(parameters), { request, response }, dependencies);
+      return true;
+    }
+    return false;
+  };
+}
+
+/** Parts of a path that are looked at; no route of the page has as many. */
+const MAX_PARTS = 20;
+
+/** The parameters of a path; undefined if it is another's, or has one that cannot be decoded. */
+function parametersOf(own: readonly string[], parts: readonly string[]): PathParameters | undefined {
+  const isSame = own.every((part, index) => part === parts[index] || (part.startsWith(":") && parts[index]));
+  if (!isSame || own.length !== parts.length) return undefined;
+  try {
+    const named = own.map((part, index) => [part.slice(1), decodeURIComponent(parts[index] ?? "")] as const);
+    return Object.fromEntries(named.filter((_, index) => own[index]?.startsWith(":")));
+  } catch {
+    return undefined;
   }
 }
 

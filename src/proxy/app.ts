@@ -2,17 +2,11 @@ import type { Express, RequestHandler } from "express";
 import express from "express";
 import type { ErrorHint } from "../error-info.ts";
 import { nearest } from "../platform/text/nearest.ts";
-import { answerRequest } from "./answer-request.ts";
+import { answerRequest, chosenBy } from "./answer-request.ts";
 import { answerUnrouted, type Place } from "./answer-unrouted.ts";
 import { permitOrigin } from "./cors.ts";
 import { createErrorMiddleware, HttpError } from "./http-errors.ts";
-import {
-  type HttpDependencies,
-  type HttpProtocol,
-  type HttpRoute,
-  type NamedHttpProtocol,
-  nameRoute,
-} from "./http-route.ts";
+import type { HttpDependencies, HttpProtocol, HttpRoute, NamedHttpProtocol } from "./http-route.ts";
 
 /** An Express application with the protocols' routes other than inference; it does not listen. */
 export function createApp(protocols: readonly NamedHttpProtocol[], dependencies: HttpDependencies): Express {
@@ -48,20 +42,17 @@ function mount(app: Express, protocol: NamedHttpProtocol, dependencies: HttpDepe
 
 /** Express also answers HEAD by a GET route. */
 function routed(
-  { kind, access, neverCompressed, method, path, isForOwnPage, takes, answer }: HttpRoute,
-  { name: protocol, docsOf }: NamedHttpProtocol,
+  route: HttpRoute,
+  protocol: NamedHttpProtocol,
   dependencies: HttpDependencies,
 ): RequestHandler<Record<string, string>> {
-  const name = nameRoute(protocol, method, path);
+  const { kind, isForOwnPage, takes } = route;
+  const choose = chosenBy(route, protocol);
   return (request, response, next) => {
     const pair = { request, response };
     if (takes?.(request) === false) return next("route");
     if (kind !== "control" && isForOwnPage !== true) permitOrigin(pair, dependencies.policy);
-    void answerRequest(
-      { kind, access, neverCompressed, name, docsOf, answer: (exchange) => answer(exchange, request.params) },
-      pair,
-      dependencies,
-    );
+    void answerRequest(choose(request.params), pair, dependencies);
   };
 }
 

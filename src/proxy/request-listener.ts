@@ -5,7 +5,7 @@ import type { HookRoutes } from "../serving/hook-routes.ts";
 import { inferRaw } from "../serving/infer-raw.ts";
 import type { InferenceService } from "../serving/inference-service.ts";
 import { answerRaw } from "./answer-raw.ts";
-import { answerRequest, type ChosenRoute } from "./answer-request.ts";
+import { answerRequest, type ChosenRoute, ownPageRouter } from "./answer-request.ts";
 import { answerUnrouted } from "./answer-unrouted.ts";
 import { permitOrigin } from "./cors.ts";
 import { sendError } from "./http-errors.ts";
@@ -22,8 +22,8 @@ import { type Connect, passOn } from "./pass-on.ts";
 import { requestRefusal } from "./request-refusal.ts";
 
 /**
- * Answers every request: routes of hooks if these are wanted, and inference, by the
- * whole URL, all others by an Express application.
+ * Answers every request: routes of hooks if these are wanted, inference, and what the
+ * server's own page asks for, all others by an Express application.
  */
 export function createRequestListener(
   protocols: readonly NamedHttpProtocol[],
@@ -33,12 +33,14 @@ export function createRequestListener(
   const pass = connect && passOn(connect, dependencies.log);
   const ofHooks = pass ? passHookRoutes(dependencies, pass) : hookRouter(hookRoutes, protocols, dependencies);
   const route = createInferenceRouter(protocols, dependencies, pass === undefined);
+  const ofPage = pass ? () => false : ownPageRouter(protocols, dependencies);
   const app = pass ?? lazyApp(protocols, dependencies);
   return (request: IncomingMessage, response: ServerResponse) => {
     toOriginForm(request);
     const refusal = requestRefusal(request);
     if (refusal !== undefined) sendError(refusal, { request, response, log: dependencies.log });
-    else if (!ofHooks(request, response) && !route(request, response)) app(request, response);
+    else if (!ofHooks(request, response) && !route(request, response) && !ofPage(request, response))
+      app(request, response);
   };
 }
 
@@ -69,8 +71,8 @@ function passHookRoutes({ service }: HttpDependencies, pass: RequestListener): I
 }
 
 /**
- * Loads Express with the first request that is not inference: loading it takes longer
- * than all the rest of this transport.
+ * Loads Express with the first request that is neither inference nor the page's: loading
+ * it takes longer than all the rest of this transport.
  */
 function lazyApp(protocols: readonly NamedHttpProtocol[], dependencies: HttpDependencies): RequestListener {
   let app: Promise<RequestListener> | undefined;

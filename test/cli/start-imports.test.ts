@@ -1,12 +1,16 @@
 import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { readdirSync, readFileSync } from "node:fs";
+import { createRequire } from "node:module";
 import { join } from "node:path";
 import { createInterface } from "node:readline";
 import { fileURLToPath } from "node:url";
 import { build } from "esbuild";
 import { expect, test } from "vitest";
+import { startServer } from "../helpers/start-server.ts";
 import { tempFolder } from "../helpers/temp-folder.ts";
+
+const require = createRequire(import.meta.url);
 
 /** Packages and folders that most servers never need: each would cost every start. */
 const LATER = [
@@ -51,6 +55,21 @@ test("the start imports nothing that only some servers need", async () => {
   for (const entry of entryPoints) visit(entry);
   expect(imported.size).toBeGreaterThan(500);
   expect(LATER.filter((name) => [...imported].some((file) => file === name || file.startsWith(name)))).toEqual([]);
+});
+
+test("the page, and what it asks for, are answered without Express", async () => {
+  const { httpUrl } = await startServer({ models: { "a b": { path: "test/fixtures/models/half-plus-two.onnx" } } });
+  const of = "models/a%20b/versions/1";
+  const paths = ["", "/page.js", "/models", `/${of}/example`, `/${of}/stages/1/graph`, "/history", "/log?after=1"];
+  const statuses = paths.map(async (path) => (await fetch(`${httpUrl}/ui${path}`)).status);
+  expect(await Promise.all(statuses)).toEqual(paths.map(() => 200));
+  const browsers = await fetch(httpUrl, { headers: { accept: "text/html" }, method: "HEAD" });
+  expect([browsers.status, browsers.headers.get("content-type")]).toEqual([200, "text/html; charset=utf-8"]);
+  const loaded = () => Object.keys(require.cache).some((file) => file.includes("/node_modules/express/"));
+  expect(loaded()).toBe(false);
+  expect((await fetch(`${httpUrl}/ui/models/%zz/versions/1/example`)).status).toBe(400);
+  expect((await fetch(`${httpUrl}/ui/models`, { method: "POST" })).status).toBe(405);
+  expect(loaded()).toBe(true);
 });
 
 /**
