@@ -4,7 +4,8 @@ import { sizeText } from "../platform/text/size-text.ts";
 import type { PageTensor } from "../protocols/page/page-data.ts";
 import { CameraField, type Live } from "./camera-field.tsx";
 import { toGreyFile } from "./grey-image.ts";
-import { type ChosenFile, chooseFile, type InputState, isForImages, withShape, withValues } from "./input-state.ts";
+import { type ChosenFile, chooseFile, type InputState, withShape, withValues } from "./input-state.ts";
+import { useObjectUrl } from "./output-view.tsx";
 
 interface InputFieldProps {
   readonly tensor: PageTensor;
@@ -58,7 +59,7 @@ export function InputField(props: InputFieldProps) {
 
 /** A place for a file: dropped, pasted, or chosen. */
 function FileField({ tensor, value, onChange, live }: InputFieldProps) {
-  const { name, takesImages, datatype } = tensor;
+  const { name, takesImages, isForImages, datatype } = tensor;
   const [isOver, setOver] = useState(false);
   const [problem, setProblem] = useState("");
   const id = useId();
@@ -69,7 +70,7 @@ function FileField({ tensor, value, onChange, live }: InputFieldProps) {
     if (file === undefined) return showChosen(chooser.current, value.file?.source);
     try {
       const chosen = await chooseFile(file);
-      const grey = value.isGrey === true && chosen.imageUrl !== undefined ? toGreyFile(chosen) : undefined;
+      const grey = value.isGrey === true && chosen.isImage ? toGreyFile(chosen) : undefined;
       // A browser decodes fewer kinds of images than the server.
       onChange({ ...value, file: (await grey?.catch(() => undefined)) ?? chosen, isOmitted: false });
       setProblem("");
@@ -82,12 +83,12 @@ function FileField({ tensor, value, onChange, live }: InputFieldProps) {
   usePaste(place, (files) => void take(files));
   const { file } = value;
   useEffect(() => showChosen(chooser.current, file?.source), [file]);
-  const forImages = isForImages(tensor);
+  const url = useObjectUrl(file?.isImage ? file.source : undefined);
   return (
     // biome-ignore lint/a11y/noStaticElementInteractions: what can be dropped here can also be chosen with the field in it
     <div
       ref={place}
-      class={`drop${forImages ? " images" : ""}${isOver ? " over" : ""}`}
+      class={`drop${isForImages ? " images" : ""}${isOver ? " over" : ""}`}
       onDragOver={(event) => {
         event.preventDefault();
         setOver(true);
@@ -99,7 +100,7 @@ function FileField({ tensor, value, onChange, live }: InputFieldProps) {
         void take(event.dataTransfer?.files);
       }}
     >
-      {file?.imageUrl !== undefined && <img src={file.imageUrl} alt={`${name}: ${file.name}`} />}
+      {file !== undefined && url !== undefined && <img src={url} alt={`${name}: ${file.name}`} />}
       <div>
         <label for={id}>{`${takesImages ? "Image" : "File"} for ${name}`}</label>
         <input
@@ -109,13 +110,13 @@ function FileField({ tensor, value, onChange, live }: InputFieldProps) {
           accept={takesImages ? "image/*" : undefined}
           onChange={(event) => void take(event.currentTarget.files)}
         />
-        <FileFacts file={file} />
+        <FileFacts file={file} url={url} />
         {problem !== "" && (
           <p class="notice bad" role="alert">
             {problem}
           </p>
         )}
-        {forImages && <CameraField name={name} live={live} onTake={(photo) => void take([photo])} />}
+        {isForImages && <CameraField name={name} live={live} onTake={(photo) => void take([photo])} />}
         {file !== undefined && datatype === "BYTES" && (
           <label class="check">
             <input
@@ -137,7 +138,7 @@ function FileField({ tensor, value, onChange, live }: InputFieldProps) {
 }
 
 /** The name and size of a file; one that the page has made can be saved, for programs that send the same. */
-function FileFacts({ file }: { readonly file: ChosenFile | undefined }) {
+function FileFacts({ file, url }: { readonly file: ChosenFile | undefined; readonly url: string | undefined }) {
   const facts = file && `${file.name}, ${sizeText(file.bytes.length)}`;
   return (
     <>
@@ -145,8 +146,8 @@ function FileFacts({ file }: { readonly file: ChosenFile | undefined }) {
         {facts ?? "Drop a file here, paste one, or choose one."}
         {file?.isGrey === true && ", made grey for a model of one channel"}
       </p>
-      {file?.isGrey === true && file.imageUrl !== undefined && (
-        <a href={file.imageUrl} download={file.name}>
+      {file?.isGrey === true && url !== undefined && (
+        <a href={url} download={file.name}>
           Save the grey image
         </a>
       )}

@@ -10,8 +10,7 @@ export interface ChosenFile {
   readonly bytes: Uint8Array;
   /** The browser's own. */
   readonly source: File;
-  /** For the page's own image of it; absent = it is not an image. */
-  readonly imageUrl?: string | undefined;
+  readonly isImage: boolean;
   /** True if it is a photo that the page has made grey. */
   readonly isGrey?: true;
 }
@@ -64,11 +63,6 @@ export function toFormTensor(
   }
 }
 
-/** Checks if an input is for images: hooks that take them as bytes say so by its name alone. */
-export function isForImages({ name, takesImages }: PageTensor): boolean {
-  return takesImages || /image|photo|picture|frame/i.test(name);
-}
-
 /** Bytes that become characters at a time, as a call has only so many arguments. */
 const CHUNK_BYTES = 0x8000;
 
@@ -89,8 +83,7 @@ function fileShape({ datatype, shape = [1] }: PageTensor): readonly number[] {
 /** Reads a file. */
 export async function chooseFile(file: File): Promise<ChosenFile> {
   const bytes = new Uint8Array(await file.arrayBuffer());
-  const isImage = file.type.startsWith("image/");
-  return { name: file.name, bytes, source: file, ...(isImage && { imageUrl: URL.createObjectURL(file) }) };
+  return { name: file.name, bytes, source: file, isImage: file.type.startsWith("image/") };
 }
 
 /** Texts of a form, which are kept and put into links. */

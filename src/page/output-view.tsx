@@ -1,4 +1,4 @@
-import { useEffect, useRef, useState } from "preact/hooks";
+import { useEffect, useMemo, useRef, useState } from "preact/hooks";
 import { indexText } from "../tensor/elements.ts";
 import { type OutputImage, outputImageOf, type TopClass, topClasses } from "./answer-forms.ts";
 import { countOf, elementText, type FormTensor } from "./form-tensor.ts";
@@ -161,13 +161,24 @@ export function OutputImageView({ image, name }: { readonly image: OutputImage; 
 }
 
 function Encoded({ image, name }: { readonly image: Extract<OutputImage, { bytes: unknown }>; readonly name: string }) {
-  const [url, setUrl] = useState("");
+  const blob = useMemo(() => new Blob([image.bytes], { type: image.type }), [image]);
+  const url = useObjectUrl(blob);
+  return url === undefined ? null : <img src={url} alt={`Output ${name}`} />;
+}
+
+/** A URL of bytes for as long as they are shown: with it a browser keeps them. */
+export function useObjectUrl(blob: Blob | undefined): string | undefined {
+  const [url, setUrl] = useState<string>();
   useEffect(() => {
-    const made = URL.createObjectURL(new Blob([image.bytes], { type: image.type }));
+    if (blob === undefined) return undefined;
+    const made = URL.createObjectURL(blob);
     setUrl(made);
-    return () => URL.revokeObjectURL(made);
-  }, [image]);
-  return url === "" ? null : <img src={url} alt={`Output ${name}`} />;
+    return () => {
+      URL.revokeObjectURL(made);
+      setUrl(undefined);
+    };
+  }, [blob]);
+  return url;
 }
 
 function Pixels({ image, name }: { readonly image: Extract<OutputImage, { pixels: unknown }>; readonly name: string }) {

@@ -1,6 +1,7 @@
 import { useEffect, useRef, useState } from "preact/hooks";
 import type { PageTensor } from "../protocols/page/page-data.ts";
 import type { FormTensor } from "./form-tensor.ts";
+import { useObjectUrl } from "./output-view.tsx";
 import {
   BOX_FORMS,
   type Box,
@@ -18,7 +19,7 @@ import {
 
 /** The image that a request had. */
 export interface SentImage {
-  readonly url: string;
+  readonly blob: Blob;
   /** The size that the model's input has; boxes in pixels count from it. Undefined = that of the image. */
   readonly sides: Sides | undefined;
 }
@@ -88,13 +89,14 @@ function Boxes({ named, rows, notes, image }: BoxesProps) {
   const { name } = named.output;
   const [form, setForm] = useState<BoxForm>(() => guessForm(rows));
   const [own, setOwn] = useState<Sides>({ width: 1, height: 1 });
+  const url = useObjectUrl(image.blob);
   const boxes = toBoxes(rows, form, image.sides ?? own).map((box, row) => withText(box, { row, named, notes }));
   const shown = boxes.filter((box) => (box.score ?? 1) >= MIN_SCORE && canBeDrawn(box));
   return (
     <figure>
       <div class="overlay">
         <img
-          src={image.url}
+          src={url}
           alt="Sent with the request"
           onLoad={({ currentTarget: { naturalWidth, naturalHeight } }) =>
             setOwn({ width: naturalWidth, height: naturalHeight })
@@ -176,6 +178,7 @@ function canBeDrawn({ left, top, width, height }: Box): boolean {
 
 function MapOver({ name, map, image }: { readonly name: string; readonly map: ColourMap; readonly image: SentImage }) {
   const canvas = useRef<HTMLCanvasElement>(null);
+  const url = useObjectUrl(image.blob);
   const { width, height, pixels } = map;
   useEffect(() => {
     canvas.current?.getContext("2d")?.putImageData(new ImageData(pixels, width, height), 0, 0);
@@ -183,7 +186,7 @@ function MapOver({ name, map, image }: { readonly name: string; readonly map: Co
   return (
     <figure>
       <div class="overlay">
-        <img src={image.url} alt="Sent with the request" />
+        <img src={url} alt="Sent with the request" />
         <canvas ref={canvas} width={width} height={height} role="img" aria-label={`Map of ${name}`} />
       </div>
       <figcaption class="facts">{name}, over the image</figcaption>

@@ -3,14 +3,7 @@ import type { PageExample, PageExampleInput, PageTensor, PageVersion } from "../
 import { callServer, isSignedIn, urlOf } from "./call-server.ts";
 import { takeLink } from "./copy-link.tsx";
 import { countOf, type FormTensor } from "./form-tensor.ts";
-import {
-  type ChosenFile,
-  type InputState,
-  isForImages,
-  toFormTensor,
-  toWrittenField,
-  type WrittenForm,
-} from "./input-state.ts";
+import { type ChosenFile, type InputState, toFormTensor, toWrittenField, type WrittenForm } from "./input-state.ts";
 import { parseFreeInputs } from "./parse-values.ts";
 import type { SentRequest } from "./snippets.ts";
 import { firstRow, rowsInOrder, toTableTensors, type WrittenRow, type WrittenTable } from "./table-values.ts";
@@ -45,7 +38,7 @@ export function useForm(shown: PageVersion) {
   const [form, setForm] = useFormState(shown);
   const example = useExample(shown);
   const found = example?.inputs ?? [];
-  const known = inputs?.some(isForImages) === true ? undefined : example?.table;
+  const known = inputs?.some((one) => one.isForImages) === true ? undefined : example?.table;
   const table = form.isPlain === true ? undefined : known;
   const rows = table && (form.table ? rowsInOrder(form.table, table.columns) : [firstRow(table.columns, found)]);
   const stateOf = (name: string): InputState => {

@@ -22,6 +22,13 @@ export function useRuns(shown: PageVersion, form: Form) {
   const [outcome, setOutcome] = useState<Outcome>({});
   const [isRunning, setRunning] = useState(false);
   const [count, setCount] = useState(0);
+  const newest = useRef<object>(undefined);
+  /** Takes the answer's place for a run; what an earlier one answers from now on is not shown. */
+  const begin = () => {
+    const own = {};
+    newest.current = own;
+    return () => newest.current === own;
+  };
   const runInParts = async () => {
     stopper.current = new AbortController();
     const { signal } = stopper.current;
@@ -31,32 +38,41 @@ export function useRuns(shown: PageVersion, form: Form) {
     setOutcome({ parts, specs });
     return parts.error === undefined;
   };
-  const runOnce = async () => {
+  const runOnce = async (isNewest: () => boolean) => {
     const { outcome: ran, changed } = await inferInEitherForm(shown, { inputs, stateOf, readInputs });
+    if (!isNewest()) return ran.error === undefined;
     for (const [name, { file, isGrey, isEncoded }] of changed)
       changeFile(name, stateOf(name).file, { file, ...(isGrey && { isGrey }), ...(isEncoded && { isEncoded }) });
     setOutcome({ ...ran, specs, image: sentImage(inputs, (name) => changed.get(name) ?? stateOf(name)) });
     return ran.error === undefined;
   };
+  const frames = useFrames(shown, form, (ran, image) => setOutcome({ ...ran, specs, image }));
   const run = async () => {
+    frames.stop();
+    const isNewest = begin();
     setRunning(true);
     const written = toWritten();
-    const isAnswered = await (isDecoupled ? runInParts() : runOnce());
+    const isAnswered = await (isDecoupled ? runInParts() : runOnce(isNewest));
     if (isAnswered) keepRequest(model, written);
     setCount((before) => before + 1);
     setRunning(false);
   };
-  const live = useFrames(shown, form, (ran, image) => setOutcome({ ...ran, specs, image }));
+  const live: Live = {
+    ...frames,
+    start: (input, video) => {
+      begin();
+      frames.start(input, video);
+    },
+  };
   return { outcome, isRunning, count, run, stop: () => stopper.current?.abort(), live };
 }
 
-/** Runs over the frames of a camera, whose images are let go of with the next answer. */
+/** Runs over the frames of a camera. */
 function useFrames(
   shown: PageVersion,
   { inputs = [], stateOf, changeFile, readInputs }: Form,
   onOutcome: (outcome: Outcome, image: SentImage | undefined) => void,
 ): Live {
-  const urls = useRef<readonly string[]>([]);
   return useLive(async ({ input, photo, signal }) => {
     const chosen = await chooseFile(photo);
     const own = stateOf(input);
@@ -64,10 +80,7 @@ function useFrames(
     const withFrame = (name: string) => (name === input ? { ...own, file, isOmitted: false } : stateOf(name));
     const { outcome, changed } = await inferInEitherForm(shown, { inputs, stateOf: withFrame, readInputs });
     const sent = (name: string) => changed.get(name) ?? withFrame(name);
-    const made = [chosen, file, sent(input).file].flatMap((one) => one?.imageUrl ?? []);
-    forget(signal.aborted ? made : urls.current);
     if (signal.aborted) return false;
-    urls.current = made;
     const { isGrey = false, isEncoded = false } = sent(input);
     if (changed.size > 0) changeFile(input, own.file, { isGrey, isEncoded });
     onOutcome(outcome, sentImage(inputs, sent));
@@ -75,16 +88,11 @@ function useFrames(
   });
 }
 
-/** Lets go of images that are shown no more. */
-function forget(urls: readonly string[]): void {
-  for (const url of urls) URL.revokeObjectURL(url);
-}
-
 /** The first image among the inputs, with the size that its input has in the model. */
 function sentImage(inputs: readonly PageTensor[], stateOf: (name: string) => InputState): SentImage | undefined {
-  const sent = inputs.find(({ name }) => stateOf(name).file?.imageUrl !== undefined);
-  const url = sent && stateOf(sent.name).file?.imageUrl;
-  return url === undefined ? undefined : { url, sides: sidesOf(sent?.shape ?? []) };
+  const sent = inputs.find(({ name }) => stateOf(name).file?.isImage);
+  const file = sent && stateOf(sent.name).file;
+  return file && { blob: file.source, sides: sidesOf(sent.shape ?? []) };
 }
 
 /** Height and width of an input of images: the two sizes that are not channels. */
@@ -115,7 +123,7 @@ const REMEDIES: readonly Remedy[] = [
   },
   {
     failure: /number of channels.*Expected: 1;/s,
-    helps: (_, { file }) => file?.imageUrl !== undefined && file.isGrey !== true,
+    helps: (_, { file }) => file?.isImage === true && file.isGrey !== true,
     change: async (state) => ({ ...state, file: state.file && (await toGreyFile(state.file)), isGrey: true }),
   },
 ];

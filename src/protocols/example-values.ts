@@ -25,13 +25,14 @@ export function exampleValues(signature: Signature): Readonly<Record<string, unk
 /** Names that people give to images which their hooks decode. */
 const IMAGE_NAMES = /(?:^|[^a-z])(?:image|photo|picture|frame)s?(?![a-z])/i;
 /** Names of values that are about images. */
-const ABOUT_IMAGES = /(?:url|uri|type|name|path|id)$/i;
+const ABOUT_IMAGES = /(?:^|[^a-z])(?:url|uri|type|name|path|id)s?$/i;
 
 /** Checks if an input takes encoded images: by its shape, or, one of bytes that hooks take, by its name. */
 export function isImageInput(input: KnownInput): boolean {
   const { name, dtype } = input;
-  if (dtype === "bytes") return input.categories === undefined && IMAGE_NAMES.test(name) && !ABOUT_IMAGES.test(name);
-  return dtype !== undefined && takesImages({ ...input, dtype });
+  if (dtype !== "bytes") return dtype !== undefined && takesImages({ ...input, dtype });
+  const words = name.replace(/([a-z])(?=[A-Z])/g, "$1_");
+  return input.categories === undefined && IMAGE_NAMES.test(words) && !ABOUT_IMAGES.test(words);
 }
 
 /** An input of any rank gets a list. */

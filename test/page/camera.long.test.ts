@@ -2,6 +2,7 @@ import { readFileSync, writeFileSync } from "node:fs";
 import { describe, expect, test } from "vitest";
 import type { Hooks } from "../../src/hooks/hooks.ts";
 import { inferRequest, readOutputs } from "../../src/page/form-tensor.ts";
+import { createDeferred } from "../../src/platform/async/promises.ts";
 import { echoDriver } from "../helpers/echo-driver.ts";
 import { startServer } from "../helpers/start-server.ts";
 import { tempFolder } from "../helpers/temp-folder.ts";
@@ -12,14 +13,18 @@ const PHOTO = readFileSync("examples/photos/page.png");
 const NAME_IN_FIELD = `document.querySelector('input[type="file"]').files[0]?.name`;
 const HAS_PICTURE = "document.querySelector('video').videoWidth > 0";
 
-/** Hooks that count the photos that they get, and how many of them at a time. */
-function counter(fails = (_: number) => false) {
+/** Hooks that count the photos that they get, and how many of them at a time; a text is answered by -1 once it may. */
+function counter(fails = (_: number) => false, mayAnswerTexts = Promise.resolve()) {
   const seen = { photos: 0, open: 0, most: 0 };
   const hooks: Hooks = {
     inputs: [{ name: "photo", dtype: "bytes", shape: [1] }],
     process: async ({ photo }) => {
       const isJpeg = photo?.dtype === "bytes" && photo.data[0]?.[0] === 0xff;
-      if (isJpeg) seen.photos++;
+      if (!isJpeg) {
+        await mayAnswerTexts;
+        return { count: [-1] };
+      }
+      seen.photos++;
       seen.most = Math.max(seen.most, ++seen.open);
       await new Promise(setImmediate);
       seen.open--;
@@ -50,6 +55,33 @@ describe.skipIf(lacksChromium())("a photo", () => {
     await expect.poll(() => page.evaluate(NAME_IN_FIELD)).toBe("camera.jpg");
     await page.getByRole("button", { name: "Without the file" }).click();
     await expect.poll(() => page.evaluate(NAME_IN_FIELD)).toBeUndefined();
+  });
+
+  test("is let go of once another is in its place, and once the page shows it no more", async () => {
+    const page = await openPage((await startServer({ models: { m: counter().model } })).httpUrl, CAMERA);
+    await page.evaluate(`
+      window.urls = new Set();
+      const { createObjectURL, revokeObjectURL } = URL;
+      URL.createObjectURL = (blob) => {
+        const url = createObjectURL(blob);
+        window.urls.add(url);
+        return url;
+      };
+      URL.revokeObjectURL = (url) => {
+        window.urls.delete(url);
+        revokeObjectURL(url);
+      };`);
+    const count = () => page.evaluate("window.urls.size");
+    const field = page.getByLabel("File for photo");
+    for (const name of ["a.png", "b.png", "c.png"]) {
+      await field.setInputFiles({ name, mimeType: "image/png", buffer: PHOTO });
+      await page.getByRole("img", { name: `photo: ${name}` }).waitFor();
+    }
+    await expect.poll(count).toBe(1);
+    await page.getByRole("button", { name: "Run" }).click();
+    await page.getByRole("region", { name: "Answer" }).waitFor();
+    await page.getByRole("button", { name: "Without the file" }).click();
+    await expect.poll(count).toBe(0);
   });
 
   test("in colour is made grey for a model of one channel, as the server makes it", async () => {
@@ -122,6 +154,26 @@ describe.skipIf(lacksChromium())("live frames of a camera", () => {
     expect(seen.photos).toBe(sent);
     await page.getByRole("button", { name: "Close the camera" }).click();
     expect(await page.locator("video").count()).toBe(0);
+  });
+
+  test("keep their answer where one to an earlier request comes late", async () => {
+    const held = createDeferred<void>();
+    const { seen, model } = counter(undefined, held.promise);
+    const page = await openPage((await startServer({ models: { m: model } })).httpUrl, CAMERA);
+    await page.getByRole("button", { name: "Use the camera" }).click();
+    await page.getByRole("button", { name: "Run" }).click();
+    await page.getByRole("button", { name: "Running …" }).waitFor();
+    const live = page.getByRole("button", { name: "Live" });
+    await live.click();
+    await expect.poll(() => seen.photos).toBeGreaterThan(2);
+    await live.click();
+    const answer = page.getByRole("region", { name: "Answer" });
+    await answer.waitFor();
+    held.resolve();
+    await page.getByRole("button", { name: "Run", exact: true }).waitFor();
+    expect(await answer.innerText()).not.toContain("-1");
+    await page.getByRole("button", { name: "Run", exact: true }).click();
+    await answer.getByText("-1").first().waitFor();
   });
 
   test("end with the first that fails, and go on when a person wants it", async () => {

@@ -49,9 +49,16 @@ test("halves are rounded to the nearest", () => {
 });
 
 test("a file goes as it is, or as base64 text in the alphabet for URLs", () => {
-  const tensor = { name: "image", datatype: "BYTES", shape: [-1], takesImages: false, isOptional: false };
+  const tensor = {
+    name: "image",
+    datatype: "BYTES",
+    shape: [-1],
+    takesImages: false,
+    isForImages: false,
+    isOptional: false,
+  };
   const bytes = Uint8Array.of(0, 255, 251, 255);
-  const file = { name: "a.bin", bytes, source: new File([bytes], "a.bin") };
+  const file = { name: "a.bin", bytes, source: new File([bytes], "a.bin"), isImage: false };
   const state = { shape: "", values: "", file };
   expect(toFormTensor(tensor, state)?.values).toEqual([file.bytes]);
   expect(toFormTensor(tensor, { ...state, isEncoded: true })).toMatchObject({ shape: [1], values: ["AP_7_w=="] });

@@ -9,7 +9,14 @@ import {
 } from "../../src/page/input-state.ts";
 import type { PageTensor } from "../../src/protocols/page/page-data.ts";
 
-const ROWS: PageTensor = { name: "x", datatype: "FP32", shape: [1, -1], takesImages: false, isOptional: false };
+const ROWS: PageTensor = {
+  name: "x",
+  datatype: "FP32",
+  shape: [1, -1],
+  takesImages: false,
+  isForImages: false,
+  isOptional: false,
+};
 const START: InputState = { shape: "1, 1", values: "[[0]]" };
 
 describe("the shape next to values", () => {

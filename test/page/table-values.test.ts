@@ -11,6 +11,7 @@ const TABLE: PageTable = { columns: COLUMNS, knowsMissingTexts: true };
 const tensor = (name: string, datatype: string, shape: readonly number[]): PageTensor => ({
   ...{ name, datatype, shape },
   takesImages: false,
+  isForImages: false,
   isOptional: false,
 });
 const INPUTS = COLUMNS.map(({ name, datatype }) => tensor(name, datatype, [-1]));

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { exampleValues } from "../../src/protocols/example-values.ts";
+import { exampleValues, isImageInput } from "../../src/protocols/example-values.ts";
 import type { Signature, TensorSpec } from "../../src/tensor/signature/signature.ts";
 import { createTensor } from "../../src/tensor/tensor.ts";
 
@@ -31,6 +31,17 @@ test("an input of images gets one, with as many channels", () => {
   const [grey, colour] = [1, 3].map((channels) => exampleOf({ dtype: "float32", shape: [-1, 64, 64, channels] }));
   expect(grey).toEqual([{ b64: expect.stringMatching(/^iVBORw0KGgo/) }]);
   expect(colour).not.toEqual(grey);
+});
+
+test("bytes are images by a word of their name, and numbers by their shape", () => {
+  const isImage = (name: string, input: Partial<TensorSpec> = {}) => isImageInput({ name, dtype: "bytes", ...input });
+  const images = ["photo", "images", "byte_image", "frame-1", "inputImage", "imageBytes", "IMAGE"];
+  const others = ["image_url", "imageIds", "framework", "photograph_name", "pictures_path", "text"];
+  expect(images.filter((name) => !isImage(name))).toEqual([]);
+  expect(others.filter((name) => isImage(name))).toEqual([]);
+  expect(isImage("photo", { categories: ["a", "b"] })).toBe(false);
+  expect(isImage("frame", { dtype: "int32", shape: [-1, 1] })).toBe(false);
+  expect(isImage("x", { dtype: "uint8", shape: [-1, 8, 8, 3] })).toBe(true);
 });
 
 test("an input of any rank gets a list", () => {

@@ -68,6 +68,8 @@ export interface PageTensor {
   readonly shape?: readonly number[] | undefined;
   /** True if encoded images are taken too. */
   readonly takesImages: boolean;
+  /** True if its values are images: these, or bytes with the name of one. */
+  readonly isForImages: boolean;
   /** True if a request may leave it out. */
   readonly isOptional: boolean;
   /** Names of its classes, by index. */

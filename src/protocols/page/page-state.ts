@@ -15,6 +15,7 @@ import {
   toSize,
 } from "../../tensor/signature/signature.ts";
 import { readVersion } from "../../version.ts";
+import { isImageInput } from "../example-values.ts";
 import { datatypeOf } from "../kserve/datatype.ts";
 import type {
   PageColumn,
@@ -147,6 +148,7 @@ function toTensor(spec: KnownInput): PageTensor {
     datatype: dtype === undefined ? "" : (datatypeOf(dtype)?.name ?? dtype),
     shape: shape?.map(toSize),
     takesImages: dtype !== undefined && takesImages({ ...spec, dtype }),
+    isForImages: isImageInput(spec),
     isOptional: value !== undefined,
     labels,
   };

@@ -67,6 +67,8 @@ test("the page hears of states with their reasons, stages, hooks and signatures"
       { name: "x", dtype: "float32", shape: [-1, 2] },
       // Of a model it would take images.
       { name: "pixels", dtype: "uint8", shape: [-1, 8, 8, 3] },
+      { name: "photo", dtype: "bytes", shape: [1] },
+      { name: "frame_count", dtype: "int32", shape: [1] },
     ],
     preprocess: [null, (inputs: object) => inputs],
     postprocess: (outputs: object) => outputs,
@@ -84,9 +86,12 @@ test("the page hears of states with their reasons, stages, hooks and signatures"
   expect(chain).toMatchObject({ model: "chain", version: "1", state: "AVAILABLE", isReady: true, reason: "" });
   expect(chain.hooks).toEqual(["postprocess 1", "preprocess 2"]);
   expect(chain.stages.map(({ driver }) => driver)).toEqual(["null", "null"]);
+  const none = { takesImages: false, isForImages: false, isOptional: false };
   expect(chain.signatures[0]?.inputs).toEqual([
-    { name: "x", datatype: "FP32", shape: [-1, 2], takesImages: false, isOptional: false },
-    { name: "pixels", datatype: "UINT8", shape: [-1, 8, 8, 3], takesImages: false, isOptional: false },
+    { name: "x", datatype: "FP32", shape: [-1, 2], ...none },
+    { name: "pixels", datatype: "UINT8", shape: [-1, 8, 8, 3], ...none },
+    { name: "photo", datatype: "BYTES", shape: [1], ...none, isForImages: true },
+    { name: "frame_count", datatype: "INT32", shape: [1], ...none },
   ]);
   expect(gone).toMatchObject({
     model: "gone",
