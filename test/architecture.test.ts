@@ -45,7 +45,7 @@ client: platform observability tensor grpc protocols client
 page: platform/text platform/limits observability tensor protocols client
 observability/request-log: platform observability tensor pipeline serving protocols
 tools/export: platform/text storage/runtimes tensor/codecs
-tools/inspection: platform/text tensor drivers
+tools/inspection: platform/text platform/codec-host tensor drivers
 tools/library: platform/text observability tensor drivers models
 tools/replay: platform observability tensor serving protocols client
 server: platform storage observability access tensor drivers hooks models pipeline serving grpc proxy protocols client tools/inspection

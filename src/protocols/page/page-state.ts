@@ -1,11 +1,12 @@
-import { basename } from "node:path";
+import { existsSync } from "node:fs";
+import { basename, join } from "node:path";
 import { currentScope } from "../../access/call-scope.ts";
 import { ServingError } from "../../errors.ts";
 import type { PathParameters } from "../../proxy/http-route.ts";
 import type { InferenceService, ServableState } from "../../serving/inference-service.ts";
 import { hasBatchedModel, maxBatchSize, type ServableDescription } from "../../serving/servable-description.ts";
 import type { DType } from "../../tensor/dtype.ts";
-import { DRAWN_FILES, type ModelGraph } from "../../tensor/signature/model-graph.ts";
+import { DRAWN_FILES, type ModelGraph, SAVED_MODEL } from "../../tensor/signature/model-graph.ts";
 import {
   defaultSignatureName,
   type KnownInput,
@@ -85,7 +86,8 @@ function notesOf(description: ServableDescription): string[] {
 }
 
 function toStage({ driver, path, runtime = "", loadMs, memoryBytes }: StageFacts): PageStage {
-  return { driver, file: basename(path), hasGraph: DRAWN_FILES.test(path), runtime, loadMs, memoryBytes };
+  const hasGraph = DRAWN_FILES.test(path) || (path !== "" && existsSync(join(path, SAVED_MODEL)));
+  return { driver, file: basename(path), hasGraph, runtime, loadMs, memoryBytes };
 }
 
 function toSignature(name: string, signature: Signature): PageSignature {

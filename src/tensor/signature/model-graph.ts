@@ -1,5 +1,7 @@
-/** Names of files of which a graph can be drawn: ONNX, OpenVINO's IR, TensorFlow Lite. */
-export const DRAWN_FILES: RegExp = /\.(?:onnx|xml|tflite)$/i;
+/** Names of files of which a graph can be drawn: ONNX, OpenVINO's IR, TensorFlow Lite, a frozen graph. */
+export const DRAWN_FILES: RegExp = /\.(?:onnx|xml|tflite|pb)$/i;
+/** The file with the graph of a SavedModel's folder. */
+export const SAVED_MODEL = "saved_model.pb";
 
 /** The graph of a model, for people to look at: inputs first, outputs last. */
 export interface ModelGraph {

@@ -1,9 +1,11 @@
 import { closeSync, fstatSync, openSync, readFileSync, statSync } from "node:fs";
-import { setImmediate } from "node:timers/promises";
+import { join } from "node:path";
 import { ONNX_TYPES } from "../../drivers/onnx/element-types.ts";
 import { ProtobufError, type ProtobufField, ProtobufFile } from "../../drivers/onnx/protobuf-file.ts";
 import { failedPrecondition, ServingError } from "../../errors.ts";
-import { GraphBuilder, type ModelGraph } from "../../tensor/signature/model-graph.ts";
+import { codecs } from "../../platform/codec-host/codec-pool.ts";
+import { defineJob } from "../../platform/codec-host/job.ts";
+import { GraphBuilder, type ModelGraph, SAVED_MODEL } from "../../tensor/signature/model-graph.ts";
 
 /** A format of which graphs are drawn. */
 interface Drawn {
@@ -17,17 +19,36 @@ const DRAWN: readonly Drawn[] = [
   { ending: /\.onnx$/i, maxBytes: Number.POSITIVE_INFINITY, read: readOnnx },
   { ending: /\.xml$/i, maxBytes: 8_000_000, read: readOpenvino },
   { ending: /\.tflite$/i, maxBytes: 32_000_000, read: readLite },
+  { ending: /(?:^|[\\/])saved_model\.pb$/, maxBytes: 32_000_000, read: readSavedModel },
+  { ending: /\.pb$/i, maxBytes: 32_000_000, read: readFrozen },
 ];
 
 /**
- * Reads the graph of an ONNX file, of OpenVINO's IR or of a .tflite file; other work of the thread goes on meanwhile.
- * Throws `unimplemented` for other formats, and `failed_precondition` for a file that cannot be read; the messages have
- * no path, and are for clients.
+ * Reads the graph of an ONNX file, of OpenVINO's IR, of a .tflite file, of a SavedModel's folder or of a frozen graph,
+ * in a codec thread. Rejects with `unimplemented` for other formats, and with `failed_precondition` for a file that
+ * cannot be read; the messages have no path, and are for clients.
  */
-export async function readGraph(path: string): Promise<ModelGraph> {
+export function readGraph(path: string): Promise<ModelGraph> {
+  const file = statOf(path)?.isDirectory() ? join(path, SAVED_MODEL) : path;
+  return codecs.run(readGraphJob, [file], { costBytes: statOf(file)?.size ?? 0 });
+}
+
+/** Public for codec threads. @public */
+export const readGraphJob = defineJob(import.meta.url, "readGraphJob", readFile);
+
+function statOf(path: string) {
+  try {
+    return statSync(path, { throwIfNoEntry: false });
+  } catch {
+    return undefined;
+  }
+}
+
+async function readFile(path: string): Promise<ModelGraph> {
   const drawn = DRAWN.find(({ ending }) => ending.test(path));
   if (drawn === undefined) {
-    const message = "Graphs are drawn of ONNX files, OpenVINO's IR and .tflite files; this is none of them.";
+    const message =
+      "Graphs are drawn of ONNX files, OpenVINO's IR, .tflite files, SavedModels and frozen graphs; this is none of them.";
     throw new ServingError("unimplemented", message);
   }
   try {
@@ -42,7 +63,7 @@ export async function readGraph(path: string): Promise<ModelGraph> {
 class TooLarge extends Error {}
 
 function whyNot(cause: unknown): string {
-  if (cause instanceof TooLarge) return "too large to be read while requests run";
+  if (cause instanceof TooLarge) return "too large";
   return cause instanceof ProtobufError || cause instanceof ServingError
     ? "damaged"
     : "not there any more, or not to be read";
@@ -52,8 +73,13 @@ async function readLite(path: string): Promise<ModelGraph> {
   return (await import("./inspect-tensorflow.ts")).graphOfTflite(path);
 }
 
-/** Parts of a file after which other work has its turn. */
-const TURN = 500;
+async function readSavedModel(path: string): Promise<ModelGraph> {
+  return (await import("./tensorflow-graph.ts")).graphOfSavedModel(path);
+}
+
+async function readFrozen(path: string): Promise<ModelGraph> {
+  return (await import("./tensorflow-graph.ts")).graphOfFrozen(path);
+}
 
 // Field numbers: https://github.com/onnx/onnx/blob/main/onnx/onnx.proto
 const GRAPH_OF_MODEL = 7;
@@ -66,11 +92,10 @@ const TENSOR_TYPE = { element: 1, shape: 2 };
 const SHAPE = { dim: 1 };
 const DIM = { value: 1, name: 2 };
 
-async function readOnnx(path: string): Promise<ModelGraph> {
+function readOnnx(path: string): ModelGraph {
   const descriptor = openSync(path, "r");
   try {
-    const reader = new OnnxGraphReader(new ProtobufFile(descriptor));
-    return await reader.read(fstatSync(descriptor).size);
+    return new OnnxGraphReader(new ProtobufFile(descriptor)).read(fstatSync(descriptor).size);
   } finally {
     closeSync(descriptor);
   }
@@ -84,15 +109,9 @@ class OnnxGraphReader {
     this.#file = file;
   }
 
-  async read(size: number): Promise<ModelGraph> {
-    let parts = 0;
-    for (const { number, start, end } of this.#file.fields(0, size)) {
-      if (number !== GRAPH_OF_MODEL) continue;
-      for (const field of this.#file.fields(start, end)) {
-        this.#part(field);
-        if (++parts % TURN === 0) await setImmediate();
-      }
-    }
+  read(size: number): ModelGraph {
+    for (const { number, start, end } of this.#file.fields(0, size))
+      if (number === GRAPH_OF_MODEL) for (const field of this.#file.fields(start, end)) this.#part(field);
     return this.#graph.build();
   }
 
@@ -115,13 +134,15 @@ class OnnxGraphReader {
     else this.#graph.add({ name: name || (gives[0] ?? ""), type, takes, gives });
   }
 
-  #constant(tensor: ProtobufField): void {
-    const fields = this.#fields(tensor);
-    const name = fields.find(({ number }) => number === TENSOR.name);
-    const dims = fields.filter(({ number }) => number === TENSOR.dims).flatMap((field) => this.#file.integers(field));
-    const [, bits = 0] = ONNX_TYPES[fields.find(({ number }) => number === TENSOR.type)?.value ?? 0] ?? [];
-    const elements = dims.reduce((product, size) => product * Number(size), 1);
-    if (name !== undefined) this.#graph.addConstant(this.#text(name), Math.ceil((elements * bits) / 8));
+  /** Its elements may be a field each, of which none is kept. */
+  #constant({ start, end }: ProtobufField): void {
+    let [name, bits, elements] = ["", 0, 1];
+    for (const field of this.#file.fields(start, end)) {
+      if (field.number === TENSOR.name) name = this.#text(field);
+      if (field.number === TENSOR.type) [, bits = 0] = ONNX_TYPES[field.value] ?? [];
+      if (field.number === TENSOR.dims) for (const size of this.#file.integers(field)) elements *= Number(size);
+    }
+    if (name !== "") this.#graph.addConstant(name, Math.ceil((elements * bits) / 8));
   }
 
   /** Describes a value, and returns its name. */
@@ -176,14 +197,12 @@ interface Layer {
   readonly sizes: (number | undefined)[];
 }
 
-async function readOpenvino(path: string): Promise<ModelGraph> {
+function readOpenvino(path: string): ModelGraph {
   const reader = new IrGraphReader();
-  let parts = 0;
   for (const [, close = "", tag = "", attributes = "", isWhole, size] of readFileSync(path, "utf8").matchAll(TAG)) {
     if (size !== undefined) reader.size(Number(size));
     else if (!INNER.test(tag)) reader.tag(`${close}${tag}`, attributes);
     else if (isWhole === "") reader.inner(close === "" ? 1 : -1);
-    if (++parts % TURN === 0) await setImmediate();
   }
   return reader.build();
 }

@@ -176,7 +176,8 @@ describe("the columns of a table", () => {
 test("the page gets the graph of a model's file, and the reason where there is none to draw", async () => {
   const path = `${tempFolder()}/model.onnx`;
   copyFileSync("test/fixtures/models/half-plus-two.onnx", path);
-  const models = { default: { driver: "onnx", path }, gone: { driver: "onnx", path }, echo: { driver: "null" } };
+  const saved = { driver: "tensorflow", path: "test/fixtures/tensorflow/half_plus_two" };
+  const models = { default: { driver: "onnx", path }, gone: { driver: "onnx", path }, echo: { driver: "null" }, saved };
   const { httpUrl } = await startServer({ models, auth: await authFiles() });
   const ask = async (place: string, name = "root", password = "toor") => {
     const headers = { authorization: basic(name, password) };
@@ -188,6 +189,10 @@ test("the page gets the graph of a model's file, and the reason where there is n
     ...[200, ["Input", expect.any(String), expect.any(String), "Output"]],
   ]);
   expect(await ask("gone/versions/1/stages/1", "alice", "open sesame")).toMatchObject({ status: 404 });
+  const state = await fetch(`${httpUrl}/ui/models`, { headers: { authorization: basic("root", "toor") } });
+  const withGraph = ((await state.json()) as PageState).models.filter(({ stages: [only] }) => only?.hasGraph);
+  expect(withGraph.map(({ model }) => model)).toEqual(["default", "gone", "saved"]);
+  expect(await ask("saved/versions/1/stages/1")).toMatchObject({ status: 200, body: expect.stringContaining("AddV2") });
   rmSync(path);
   for (const [place, expected, why] of [
     ["gone/versions/1/stages/1", 400, "cannot be drawn"],

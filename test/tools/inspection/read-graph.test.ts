@@ -1,5 +1,13 @@
+import { execFileSync, spawn } from "node:child_process";
 import { writeFileSync } from "node:fs";
+import { text } from "node:stream/consumers";
 import { expect, test } from "vitest";
+import {
+  encodeMessage,
+  integerField,
+  messageField,
+  textField,
+} from "../../../src/tensor/codecs/protobuf/wire-writer.ts";
 import { readGraph } from "../../../src/tools/inspection/read-graph.ts";
 import { tempFolder } from "../../helpers/temp-folder.ts";
 
@@ -44,10 +52,73 @@ test("a .tflite file's graph has its operators with the bytes of their constants
   expect(inner.some(({ bytes }) => bytes > 0)).toBe(true);
 });
 
+test("a SavedModel's graph has the functions that it calls written out, with its variables' bytes", async () => {
+  const { nodes, omitted } = await readGraph("test/fixtures/tensorflow/keras_dense");
+  expect(omitted).toBe(0);
+  expect(nodes.map(({ type, bytes }) => [type, bytes])).toEqual([
+    ["Input", 0],
+    ["MatMul", 512],
+    ["BiasAdd", 64],
+    ["Relu", 0],
+    ["MatMul", 256],
+    ["BiasAdd", 16],
+    ["Softmax", 0],
+    ["Output", 0],
+  ]);
+  expect(nodes.map(({ from }) => from)).toEqual([[], [0], [1], [2], [3], [4], [5], [6]]);
+  const [input, product] = nodes;
+  expect([input?.gives, product?.gives]).toEqual(["float32 [any, 8]", "float32 [any, 16]"]);
+});
+
+test("a loop of TensorFlow 1 is drawn with the operations that it consists of", async () => {
+  const node = (name: string, op: string, ...inputs: readonly string[]) =>
+    messageField(1, [textField(1, name), textField(2, op), ...inputs.map((input) => textField(3, input))]);
+  const end = (field: number, name: string, tensor: string) =>
+    messageField(field, [textField(1, name), messageField(2, [textField(1, tensor), integerField(2, 1)])]);
+  const loop = [node("merge", "Merge", "x", "next"), node("sum", "AddV2", "merge", "x"), node("next", "Next", "sum")];
+  const signature = [textField(1, "serving_default"), messageField(2, [end(1, "x", "x:0"), end(2, "y", "sum:0")])];
+  const meta = [messageField(2, [node("x", "Placeholder"), ...loop]), messageField(5, signature)];
+  const folder = tempFolder({ "saved_model.pb": encodeMessage([integerField(1, 1), messageField(2, meta)]) });
+  const { nodes } = await readGraph(folder);
+  expect(nodes.map(({ type, from }) => [type, from])).toEqual([
+    ["Input", []],
+    ["Merge", [0, 3]],
+    ["AddV2", [1, 0]],
+    ["Next", [2]],
+    ["Output", [2]],
+  ]);
+});
+
+test("a frozen graph is drawn from its placeholders to what nothing takes", async () => {
+  const { nodes } = await readGraph("test/fixtures/tensorflow/frozen_graph/frozen.pb");
+  expect(nodes.map(({ name, type, from, bytes }) => [name, type, from, bytes])).toEqual([
+    ["x", "Input", [], 0],
+    ["MatMul", "MatMul", [0], 24],
+    ["Relu", "Relu", [1], 0],
+    ["ArgMax", "ArgMax", [1], 4],
+    ["Identity", "Output", [2], 0],
+    ["Identity_1", "Output", [3], 0],
+  ]);
+});
+
+test("the thread of requests goes on while a file is read", async () => {
+  const pipe = `${tempFolder()}/model.tflite`;
+  execFileSync("mkfifo", [pipe]);
+  // Its writer waits for a word of this thread, but not for ever.
+  const script = 'exec 3>"$1"; echo opened; read -rt 10 word; cat "$2" >&3; echo "$word"';
+  const writer = spawn("bash", ["-c", script, "bash", pipe, TFLITE], { stdio: ["pipe", "pipe", "inherit"] });
+  const told = text(writer.stdout.once("data", () => writer.stdin.end("on\n")));
+  const { nodes } = await readGraph(pipe);
+  expect(nodes.at(-1)?.type).toBe("Output");
+  expect(await told).toBe("opened\non\n");
+});
+
 test.each([
   ["another format", "null.bin", "x", "unimplemented"],
   ["a damaged file", "model.onnx", Buffer.from([0x3a, 0xff, 0xff, 0x7f, 1, 2, 3]), "failed_precondition"],
   ["a damaged .tflite file", "model.tflite", "TFL3 and nothing more", "failed_precondition"],
+  ["a damaged SavedModel", "saved_model.pb", Buffer.from([8, 1, 18, 0xff, 0xff, 1]), "failed_precondition"],
+  ["a damaged frozen graph", "model.pb", Buffer.from([10, 0xff]), "failed_precondition"],
   ["an IR that is too large", "model.xml", " ".repeat(8_000_001), "failed_precondition"],
 ])("%s is refused without its path", async (_, name, content, code) => {
   const path = `${tempFolder()}/${name}`;

@@ -168,7 +168,7 @@ const FIXED: Readonly<Record<string, readonly number[]>> = {
 const USUAL = ["Tparams", "T", "dtype", "out_type", "Tout", "element_dtype"];
 
 /** The number of an output's type, if its node alone determines it; else undefined. */
-export function outputType({ op, attr }: NodeDef, output: number): number | undefined {
+export function outputType({ op, attr }: Pick<NodeDef, "op" | "attr">, output: number): number | undefined {
   if (TESTS.test(op)) return TYPE.bool;
   const fixed = FIXED[op];
   if (fixed !== undefined) return fixed[output];
