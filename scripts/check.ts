@@ -102,8 +102,8 @@ const CHECKS: Readonly<Record<string, Check>> = {
     steps: [BUILD, "tsx scripts/check-sagemaker.ts"],
   },
   page: {
-    what: "the page in Chromium for ten minutes does not grow; leaves screenshots in .cache/page",
-    steps: [BUILD, "tsx scripts/check-page.ts"],
+    what: "every part of the page by axe, and screenshots at two widths in both themes in .cache/page; --minutes 10: the page in Chromium for so long does not grow",
+    steps: [BUILD, "vitest run --mode long test/page/accessible.long.test.ts", "tsx scripts/check-page.ts"],
   },
   site: {
     what: "the documents as a site, which it builds: every link, a search, both themes and a phone's width in Chromium",

@@ -1,28 +1,35 @@
+import { mkdirSync } from "node:fs";
 import { describe, expect, test } from "vitest";
 import { LogFilter } from "../../src/observability/log-filter.ts";
 import { createOutputLogger } from "../../src/observability/logger.ts";
 import { startServer } from "../helpers/start-server.ts";
-import { lacksChromium, openPage, seriousFindings } from "./browser.ts";
+import { lacksChromium, openPage, violations } from "./browser.ts";
 
 const models = {
   half: { path: "test/fixtures/models/half-plus-two.onnx" },
   gone: { path: "/no/such.onnx" },
 };
 
+/** For people to look at; git ignores it. */
+const SCREENSHOTS = ".cache/page";
+
 describe.skipIf(lacksChromium())("every part of the page, by axe-core", () => {
   test.each([
-    ["light", 1200],
+    ["light", 1280],
     ["light", 390],
-    ["dark", 1200],
+    ["dark", 1280],
     ["dark", 390],
-  ] as const)("has no serious finding: %s, %i pixels wide", async (colorScheme, width) => {
+  ] as const)("has no finding, and a screenshot: %s, %i pixels wide", async (colorScheme, width) => {
+    mkdirSync(SCREENSHOTS, { recursive: true });
     const log = createOutputLogger([{ write: () => {} }], new LogFilter("info"));
     const { httpUrl } = await startServer({ models, log, allowControl: "local", accessLog: true });
     const page = await openPage(httpUrl, { colorScheme, viewport: { width, height: 800 } });
     const findings: Record<string, readonly string[]> = {};
     const look = async (part: string) => {
       const fits = await page.evaluate("document.documentElement.scrollWidth <= innerWidth");
-      findings[part] = [...(await seriousFindings(page)), ...(fits ? [] : ["wider than the window"])];
+      findings[part] = [...(await violations(page)), ...(fits ? [] : ["wider than the window"])];
+      const name = `${colorScheme}-${width}-${part.replaceAll(" ", "-")}`;
+      await page.screenshot({ path: `${SCREENSHOTS}/${name}.png`, fullPage: true });
     };
     const part = (name: string | RegExp) => page.getByRole("link", { name }).click();
 
@@ -33,6 +40,9 @@ describe.skipIf(lacksChromium())("every part of the page, by axe-core", () => {
     await page.getByRole("button", { name: "Run" }).click();
     await page.getByRole("region", { name: "Answer" }).waitFor();
     await look("a form with its answer");
+    await page.getByText("The graph of half-plus-two.onnx").click();
+    await page.getByRole("img", { name: /^Graph of/ }).waitFor();
+    await look("the graph of a model");
     await page.getByLabel("Values").fill("[[1], [2, 3]]");
     await page.getByRole("button", { name: "Run" }).click();
     await page.getByText("The rows differ").waitFor();

@@ -64,10 +64,13 @@ interface AxeResults {
 
 /** Findings of axe-core that are serious, or worse. */
 export async function seriousFindings(page: Page): Promise<readonly string[]> {
+  return (await violations(page)).filter((finding) => /^(?:serious|critical) /.test(finding));
+}
+
+/** All findings of axe-core, with their weight before them. */
+export async function violations(page: Page): Promise<readonly string[]> {
   // By the debugger, which the page's policy does not concern.
   await page.evaluate(AXE);
   const results = (await page.evaluate("axe.run()")) as AxeResults;
-  return results.violations.flatMap(({ id, impact, nodes }) =>
-    impact === "serious" || impact === "critical" ? [`${id}: ${nodes[0]?.html}`] : [],
-  );
+  return results.violations.map(({ id, impact, nodes }) => `${impact} ${id}: ${nodes[0]?.html}`);
 }
