@@ -179,13 +179,12 @@ export class Stages {
     if (skip) return this.#runBehind(index, step, parted);
     let number = 0;
     const { memory } = request.call;
-    const isLast = ctx === undefined && index === this.#parts.models.length - 1;
     const crowded = () => request.parts?.crowded?.();
     return withOwnSignal(request.call.signal, async (signal) => {
       const write = async (part: Tensors) => {
         if (ctx !== undefined) ctx.part = ++number;
         // What the stages behind make of it is another one, and counted apart.
-        if (memory !== undefined && !isLast) memory.partBytes = 0;
+        if (memory !== undefined && !this.#endsAt(index)) memory.partBytes = 0;
         await this.#runBehind(index, { values: part, giver: modelName(index) }, parted).catch((reason) => {
           signal.abort(reason);
           throw reason;
@@ -193,6 +192,11 @@ export class Stages {
       };
       await this.#predict({ index, model, request, parts: { write, crowded }, signal }, step);
     });
+  }
+
+  /** True if what a model gives is the answer. */
+  #endsAt(index: number): boolean {
+    return index === this.#parts.models.length - 1 && !this.#parts.hooks?.postprocess[index];
   }
 
   #eachPart(placed: PlacedParts, { values }: Step, { take, onLeft, ...run }: PartedRequest & HookRun): Promise<void> {
@@ -246,8 +250,7 @@ export class Stages {
     // Without hooks, the values were created by a codec or a model.
     const areTensors = this.#parts.hooks === undefined && request.inputs.kind === "tensors";
     const signature = this.signatureOf(model, request);
-    const last = index === this.#parts.models.length - 1 && !this.#parts.hooks?.postprocess[index];
-    const outputs = last ? request.outputs : undefined;
+    const outputs = this.#endsAt(index) ? request.outputs : undefined;
     try {
       const inputs = areTensors
         ? (values as Tensors)

@@ -89,7 +89,9 @@ describe("a model that answers in parts, without hooks", () => {
       return beyond;
     };
     const hooks: Hooks = { postprocess: ({ y }) => ({ y: y as never }) };
+    const before: Hooks = { preprocess: (inputs) => inputs };
     expect(await beyondParts({ stages: stages(repeatDriver()) })).toEqual([96, 96]);
+    expect(await beyondParts({ stages: stages(repeatDriver()), hooks: before })).toEqual([96, 96]);
     expect(await beyondParts({ stages: stages(repeatDriver(), "null") })).toEqual([100, 100]);
     expect(await beyondParts({ stages: stages(repeatDriver()), hooks })).toEqual([100, 100]);
   });
