@@ -71,36 +71,43 @@ interface Wait {
  * Rejects when the request ends or the time is over before the promise settles; the hook continues, but its request
  * does not wait for it.
  */
-async function settle(pending: PromiseLike<unknown>, wait: Wait): Promise<unknown> {
+function settle(pending: PromiseLike<unknown>, wait: Wait): Promise<unknown> {
   const { signal, timeoutMs } = wait;
-  let stop = () => {};
-  try {
-    return await new Promise((resolve, reject) => {
-      const abort = () => reject(signal.reason);
-      const timer = timeoutMs === 0 ? undefined : setTimeout(() => reject(tooLate(wait)), timeoutMs);
-      stop = () => {
-        clearTimeout(timer);
-        signal.removeEventListener("abort", abort);
-      };
-      if (signal.aborted) abort();
-      else signal.addEventListener("abort", abort);
-      void forward(pending, resolve, reject);
-    });
-  } finally {
-    stop();
-  }
+  return new Promise((resolve, reject) => {
+    const end = () => {
+      clearTimeout(timer);
+      signal.removeEventListener("abort", abort);
+    };
+    const abort = () => {
+      end();
+      reject(signal.reason);
+    };
+    const late = () => {
+      end();
+      reject(tooLate(wait));
+    };
+    const timer = timeoutMs === 0 ? undefined : setTimeout(late, timeoutMs);
+    if (signal.aborted) abort();
+    else signal.addEventListener("abort", abort);
+    void forward(pending, { resolve, reject, end });
+  });
+}
+
+/** Ends of a {@link Wait}. */
+interface WaitEnds {
+  readonly resolve: (value: unknown) => void;
+  readonly reject: (reason: unknown) => void;
+  readonly end: () => void;
 }
 
 /** Without `then`, which a package may have replaced. */
-async function forward(
-  pending: PromiseLike<unknown>,
-  resolve: (value: unknown) => void,
-  reject: (reason: unknown) => void,
-): Promise<void> {
+async function forward(pending: PromiseLike<unknown>, { resolve, reject, end }: WaitEnds): Promise<void> {
   try {
     resolve(await pending);
   } catch (reason) {
     reject(reason);
+  } finally {
+    end();
   }
 }
 
@@ -169,12 +176,16 @@ export interface PartsRun extends Omit<PlacedHook, "hook"> {
   readonly take: (part: Values) => Promise<void>;
   /** Is told of the end of a generator that was left before its own. Never rejects, and is bounded. */
   readonly onLeft: (ended: Promise<void>) => void;
-  /** Runs what the generator does itself for its next part, which is measured. */
   readonly measure: Measure;
 }
 
-/** Runs a step, and settles as it does. */
-export type Measure = <Result>(step: () => Promise<Result>) => Promise<Result>;
+/** Measures what a generator does itself for each of its parts: an object, since a wrapper of each step would stay. */
+export interface Measure {
+  begin(): void;
+  end(): void;
+  /** Told once no part follows, and the error if there was one; absent = that is told by others. */
+  over?(reason?: unknown): void;
+}
 
 type Parts = Iterator<unknown, unknown> | AsyncIterator<unknown, unknown>;
 
@@ -206,18 +217,17 @@ export async function eachPart<Part>(run: PartsSource<Part>): Promise<void> {
     parts = opened;
     for (let number = 1; ; number++) {
       signal.throwIfAborted();
-      const value = await measure(() => nextPart(opened, number, run));
-      if (value === END) {
-        parts = undefined;
-        return;
-      }
+      const value = await nextPart(opened, number, run);
+      if (value === END) break;
       ctx.part = number;
       await take(value);
     }
   } catch (reason) {
     if (parts !== undefined) onLeft(leave(parts, run));
+    measure.over?.(reason);
     throw reason;
   }
+  measure.over?.();
 }
 
 /** A generator's parameters may throw. */
@@ -235,19 +245,22 @@ const END = Symbol("the end of a generator");
 async function nextPart<Part>(
   parts: Parts,
   number: number,
-  { place, signal, timeoutMs, toPart }: PartsSource<Part>,
+  { place, signal, timeoutMs, toPart, measure }: PartsSource<Part>,
 ): Promise<Part | typeof END> {
   const wait = { place, signal, timeoutMs, number };
   let next: IteratorResult<unknown, unknown>;
   let value: unknown;
+  measure.begin();
   try {
     const asked = parts.next();
     next = isThenable(asked) ? ((await settle(asked, wait)) as typeof next) : asked;
     value = isThenable(next.value) ? await settle(next.value, wait) : next.value;
+    if (next.done !== true) return toPart(value, number);
   } catch (reason) {
     throw hookError(place, reason, signal);
+  } finally {
+    measure.end();
   }
-  if (next.done !== true) return toPart(value, number);
   if (value === undefined) return END;
   throw new ServingError(
     "internal",

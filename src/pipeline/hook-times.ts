@@ -61,7 +61,7 @@ export function sumHookTimes(parts: readonly HookTimes[]): readonly HookTimes[] 
 }
 
 /** A hook of one request. */
-interface TimedHook {
+export interface TimedHook {
   readonly kind: HookKind;
   /** As in {@link HookTimes}. */
   readonly stage: number;
@@ -92,35 +92,35 @@ export async function timeHook<Result>(
 }
 
 /**
- * The same for a hook that answers in parts: `run` measures what the hook does itself for each, without what its parts
- * go through and without the client. Only that is its time, and the hook is the one that runs.
+ * The same for a hook that answers in parts: what the hook does itself for each, without what its parts go through and
+ * without the client. Only that is its time, and the hook is the one that runs.
  */
-export async function timeParts<Result>(
-  { kind, stage, call, clock }: TimedHook,
-  run: (measure: Measure) => Promise<Result>,
-): Promise<Result> {
-  const { timeline, limits } = call;
-  const id = timeline?.newId();
-  const start = steadyMs();
-  let ownMs = 0;
-  let code: string | undefined;
-  const measure: Measure = async (step) => {
-    const asked = steadyMs();
-    timeline?.enter(id);
-    try {
-      return await step();
-    } finally {
-      timeline?.enter(undefined);
-      ownMs += steadyMs() - asked;
-    }
-  };
-  try {
-    return await run(measure);
-  } catch (reason) {
-    code = ServingError.from(reason).code;
-    throw reason;
-  } finally {
-    timeline?.add(kind, start, steadyMs(), { stage, id, code });
-    if (limits?.warmUp === undefined) clock?.add(kind, stage, ownMs);
+export class PartsTimer implements Measure {
+  readonly #hook: TimedHook;
+  readonly #id: string | undefined;
+  readonly #start = steadyMs();
+  #askedAt = 0;
+  #ownMs = 0;
+
+  constructor(hook: TimedHook) {
+    this.#hook = hook;
+    this.#id = hook.call.timeline?.newId();
+  }
+
+  begin(): void {
+    this.#askedAt = steadyMs();
+    this.#hook.call.timeline?.enter(this.#id);
+  }
+
+  end(): void {
+    this.#hook.call.timeline?.enter(undefined);
+    this.#ownMs += steadyMs() - this.#askedAt;
+  }
+
+  over(reason?: unknown): void {
+    const { kind, stage, call, clock } = this.#hook;
+    const code = reason === undefined ? undefined : ServingError.from(reason).code;
+    call.timeline?.add(kind, this.#start, steadyMs(), { stage, id: this.#id, code });
+    if (call.limits?.warmUp === undefined) clock?.add(kind, stage, this.#ownMs);
   }
 }

@@ -61,13 +61,17 @@ export class PartedAnswers {
     this.#parts = parts;
   }
 
-  /** Writes the parts to the request's sink; without one, resolves with the only part, or all of them joined. */
-  run(request: InferRequest, open: OpenRequest): Promise<InferResponse> {
-    return this.runOwn(request, async (own, begin) => {
+  /**
+   * Writes the parts to the request's sink; without one, resolves with the only part, or all of them joined. `end` is
+   * called at the end of what `open` has begun, at the latest.
+   */
+  run(request: InferRequest, open: OpenRequest, end?: () => void): Promise<InferResponse> {
+    const answer = (own: InferRequest, begin: () => void) => {
       begin();
       const { inputs, ctx } = open(own);
       return this.#answer(inputs, { request: own, ctx });
-    });
+    };
+    return this.runOwn(request, answer, end);
   }
 
   /**
@@ -77,6 +81,7 @@ export class PartedAnswers {
   async runOwn(
     request: InferRequest,
     answer: (own: InferRequest, begin: () => void) => Promise<InferResponse>,
+    end = () => {},
   ): Promise<InferResponse> {
     const { signal } = request.call;
     signal.throwIfAborted();
@@ -89,6 +94,7 @@ export class PartedAnswers {
     try {
       return await answer({ ...request, call: { ...request.call, signal: source } }, begin);
     } finally {
+      end();
       leave();
       this.#running.delete(source);
       ended.resolve();
@@ -110,29 +116,28 @@ export class PartedAnswers {
     while (this.#leaving.size > 0) await Promise.all(this.#leaving);
   }
 
-  async #answer(inputs: Values, parted: PartedRequest): Promise<InferResponse> {
-    const { served, hooks } = this.#parts;
-    const { request } = parted;
-    if (request.parts !== undefined) {
-      const count = await this.#writeTo(request.parts, inputs, parted);
-      return endOfParts(served, request, count);
-    }
-    const { ctx } = parted;
+  #answer(inputs: Values, { request, ctx }: PartedRequest): Promise<InferResponse> {
+    const { hooks } = this.#parts;
+    if (request.parts !== undefined) return this.#writeTo(request.parts, inputs, { request, ctx });
     if (hooks?.collect !== undefined && ctx !== undefined) return this.#joined(hooks.collect, inputs, { request, ctx });
-    const only = new OnlyPart(served);
+    return this.#only(inputs, { request, ctx });
+  }
+
+  async #only(inputs: Values, parted: PartedRequest): Promise<InferResponse> {
+    const only = new OnlyPart(this.#parts.served);
     await this.#writeTo(only, inputs, parted);
     return only.answer;
   }
 
-  /** Resolves with the number of parts. */
-  async #writeTo(sink: PartSink, inputs: Values, parted: PartedRequest): Promise<number> {
+  /** Resolves with the end. */
+  async #writeTo(sink: PartSink, inputs: Values, parted: PartedRequest): Promise<InferResponse> {
     let count = 0;
     const { signal } = parted.request.call;
     await this.#each(inputs, parted, async (step) => {
       const part = await this.#seal(step, parted, { isFirst: count++ === 0, isPart: true });
       await unlessAborted(sink.write(part), signal);
     });
-    return count;
+    return endOfParts(this.#parts.served, parted.request, count);
   }
 
   /** Headers that hooks set go with the first part. */

@@ -15,7 +15,7 @@ import { hookFacts, isDecoupled } from "./hook-places.ts";
 import { type InferRequest, type InferResponse, type ServedVersion, toAnswer } from "./infer-request.ts";
 import { echoJsonJob, openJsonJob, sealTensors, toPayload } from "./json-jobs.ts";
 import { PartedAnswers } from "./parted-answers.ts";
-import { jsonScratchBytes, openJson, openPayload } from "./payload.ts";
+import { type JsonPayload, jsonScratchBytes, openJson, openPayload } from "./payload.ts";
 import { type RemoteClient, remoteHandle } from "./remote.ts";
 import { runRaw } from "./run-raw.ts";
 import { pickOutputs, type Step, sealOutputs } from "./seal-outputs.ts";
@@ -62,10 +62,11 @@ export class Pipeline {
   /** Runs one request; throws only ServingError. */
   async run(request: InferRequest): Promise<InferResponse> {
     try {
-      const isInParts = this.#isParted && (request.parts !== undefined || this.#joinsParts);
-      return await (this.#isModelAlone && request.inputs.kind === "tensors" && request.raw === undefined && !isInParts
-        ? this.#runModel(request)
-        : this.#run(request, isInParts));
+      const { parts, raw, inputs } = request;
+      const isInParts = raw === undefined && this.#isParted && (parts !== undefined || this.#joinsParts);
+      if (isInParts && this.#parted !== undefined) return await this.#runParts(request, this.#parted);
+      const isPlain = this.#isModelAlone && inputs.kind === "tensors" && raw === undefined;
+      return await (isPlain ? this.#runModel(request) : this.#run(request));
     } catch (reason) {
       const { signal } = request.call;
       if (signal.aborted && !(reason instanceof ServingError)) throw ServingError.from(signal.reason);
@@ -78,14 +79,13 @@ export class Pipeline {
     await this.#parted?.close();
   }
 
-  async #run(request: InferRequest, isInParts: boolean): Promise<InferResponse> {
+  async #run(request: InferRequest): Promise<InferResponse> {
     const { models, hooks, served } = this.#parts;
     const { inputs: payload, raw } = request;
     if (raw !== undefined) {
       const open = (own: InferRequest) => this.#open(own);
       return runRaw(raw, request, { parted: this.#parted, open, ...this.#parts });
     }
-    if (this.#parted !== undefined && isInParts) return this.#runParts(request, this.#parted);
     const stages = this.#stages;
     if (hooks === undefined && payload.kind === "json")
       return runJson(request, payload.json, { models, stages, served });
@@ -107,30 +107,36 @@ export class Pipeline {
     }
   }
 
-  async #runParts(request: InferRequest, parted: PartedAnswers): Promise<InferResponse> {
+  /** Not async: such requests stay for long, and so would each function that waits for another. */
+  #runParts(request: InferRequest, parted: PartedAnswers): Promise<InferResponse> {
+    const { inputs } = request;
+    return inputs.kind === "json"
+      ? this.#runJsonParts(request, inputs, parted)
+      : this.#runOpenedParts(request, openPayload(inputs), parted);
+  }
+
+  async #runJsonParts(request: InferRequest, payload: JsonPayload, parted: PartedAnswers): Promise<InferResponse> {
     const { hooks, models } = this.#parts;
-    const { inputs: payload, call } = request;
-    const isJson = payload.kind === "json";
-    if (hooks === undefined) {
-      const large = isJson ? await openLargeJson(request, payload.json, { models, stages: this.#stages }) : undefined;
-      const inputs = large?.tensors ?? openPayload(payload);
-      return parted.run(request, () => ({ inputs, ctx: undefined }));
-    }
-    const inputs = this.#checkDeclared(isJson ? await openJson(payload, call.signal) : openPayload(payload), request);
+    if (hooks !== undefined) return this.#runOpenedParts(request, await openJson(payload, request.call.signal), parted);
+    const large = await openLargeJson(request, payload.json, { models, stages: this.#stages });
+    return this.#runOpenedParts(request, large?.tensors ?? openPayload(payload), parted);
+  }
+
+  #runOpenedParts(request: InferRequest, values: Values, parted: PartedAnswers): Promise<InferResponse> {
+    const { hooks } = this.#parts;
+    if (hooks === undefined) return parted.run(request, () => ({ inputs: values, ctx: undefined }));
+    const inputs = this.#checkDeclared(values, request);
     let end = () => {};
-    try {
-      return await parted.run(request, (own) => {
-        const { ctx, streams } = this.#open(own);
-        end = () => {
-          streams.leave();
-          hooks.release?.(ctx);
-        };
-        hooks.begin?.(ctx, isJson);
-        return { inputs, ctx };
-      });
-    } finally {
-      end();
-    }
+    const open = (own: InferRequest) => {
+      const { ctx, streams } = this.#open(own);
+      end = () => {
+        streams.leave();
+        hooks.release?.(ctx);
+      };
+      hooks.begin?.(ctx, request.inputs.kind === "json");
+      return { inputs, ctx };
+    };
+    return parted.run(request, open, () => end());
   }
 
   /**

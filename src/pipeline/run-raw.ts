@@ -4,14 +4,14 @@ import type { HookSet } from "../hooks/hook-set.ts";
 import type { HookContext } from "../hooks/hooks.ts";
 import type { RawResult, RawStream } from "../hooks/raw-entry.ts";
 import { leaveUnbegun, PartSealer } from "../hooks/raw-parts.ts";
-import { callHook, eachPart, type PartsRun } from "../hooks/run-hook.ts";
+import { callHook, eachPart, type Measure, type PartsRun } from "../hooks/run-hook.ts";
 import { notOneAnswer } from "../one-answer.ts";
 import { unlessAborted } from "../platform/async/cancel-source.ts";
 import { TRANSPORT_LIMITS } from "../platform/limits/transport-limits.ts";
 import { isEventStream } from "../platform/net/message-headers.ts";
 import { createTensor, createTensors, type Tensors } from "../tensor/tensor.ts";
 import type { OpenStreams } from "./bound-stage.ts";
-import { type HookClock, timeParts } from "./hook-times.ts";
+import { type HookClock, PartsTimer, type TimedHook } from "./hook-times.ts";
 import {
   endOfParts,
   type InferRequest,
@@ -63,8 +63,7 @@ export async function runRaw(
       return unbegun;
     };
     const ask = async () => entry.seal(await callHook(callEntry, entry.place, { ctx, timeoutMs }));
-    return timeParts({ kind: "process", stage: 0, call, clock }, async (measure) => {
-      const made = await measure(ask);
+    return timeRaw({ kind: "process", stage: 0, call, clock }, ask, async (made, measure) => {
       if (!("open" in made)) return toRawAnswer(own, ctx, { served, ...made });
       begin();
       const run = { ctx, signal: call.signal, timeoutMs, onLeft: parted.track, measure };
@@ -80,6 +79,34 @@ export async function runRaw(
       hooks?.release?.(ctx);
     });
   });
+}
+
+/** Measures what a function does itself, for its answer and for the parts of a body that it has made. */
+async function timeRaw<Made, Answer>(
+  hook: TimedHook,
+  ask: () => Promise<Made>,
+  answer: (made: Made, measure: Measure) => Promise<Answer>,
+): Promise<Answer> {
+  const timer = new PartsTimer(hook);
+  const measure = { begin: () => timer.begin(), end: () => timer.end() };
+  let reason: unknown;
+  try {
+    return await answer(await measured(ask, measure), measure);
+  } catch (thrown) {
+    reason = thrown;
+    throw thrown;
+  } finally {
+    timer.over(reason);
+  }
+}
+
+async function measured<Made>(ask: () => Promise<Made>, measure: Measure): Promise<Made> {
+  measure.begin();
+  try {
+    return await ask();
+  } finally {
+    measure.end();
+  }
 }
 
 function toRawAnswer(

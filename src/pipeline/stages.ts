@@ -11,7 +11,7 @@ import { toTensors, type Values } from "../tensor/plain-value.ts";
 import { isTensor, type Tensors } from "../tensor/tensor.ts";
 import { blameHook, dtypesOf } from "./bound-stage.ts";
 import type { HookClock, HookKind } from "./hook-times.ts";
-import { timeHook, timeParts } from "./hook-times.ts";
+import { PartsTimer, timeHook } from "./hook-times.ts";
 import type { InferRequest } from "./infer-request.ts";
 import type { Step } from "./seal-outputs.ts";
 
@@ -205,9 +205,8 @@ export class Stages {
     const { call } = run.request;
     const giver = `The hook ${placed.place}`;
     const each = (part: Values) => take({ values: part, giver });
-    return timeParts({ kind, stage, call, clock }, (measure) =>
-      runParts({ values, ctx, signal: call.signal, timeoutMs, onLeft, take: each, measure, ...placed }),
-    );
+    const measure = new PartsTimer({ kind, stage, call, clock });
+    return runParts({ values, ctx, signal: call.signal, timeoutMs, onLeft, take: each, measure, ...placed });
   }
 
   #slotPlace(kind: HookSlot["kind"], index: number): string {

@@ -15,13 +15,15 @@ interface Running {
   readonly onError: (reason: unknown) => void;
   /** Takes the parts of an answer in parts; absent = there is one answer. */
   readonly parts?: PartSink;
+  /** Called at the end. */
+  readonly close?: () => void;
 }
 
 /** {@link runRequest} of a request that may be answered in parts, which the responder sends. */
-export async function runAnyRequest(
+export function runAnyRequest(
   pipeline: Pipeline,
   request: WireRecord,
-  { responder, signal, onError }: Omit<Running, "parts"> & { readonly responder: Responder },
+  { responder, signal, onError }: Pick<Running, "signal" | "onError"> & { readonly responder: Responder },
 ): Promise<Reply> {
   if (request.kind !== RUN_PARTS) return runRequest(pipeline, request, { signal, onError });
   const { write, crowded, close } = responder.openParts(request.id);
@@ -32,18 +34,14 @@ export async function runAnyRequest(
     },
     crowded,
   };
-  try {
-    return await runRequest(pipeline, request, { signal, onError, parts });
-  } finally {
-    close();
-  }
+  return runRequest(pipeline, request, { signal, onError, parts, close });
 }
 
 /** Runs a request of the main thread in the pipeline, and makes its answer, with the times if they are wanted. */
 async function runRequest(
   pipeline: Pipeline,
   { meta, tensors = {} }: WireRecord,
-  { signal, onError, parts }: Running,
+  { signal, onError, parts, close }: Running,
 ): Promise<Reply> {
   const { call: plain, signature: name, kind, outputs, raw } = meta as RunMeta;
   const began = steadyMs();
@@ -59,6 +57,8 @@ async function runRequest(
     onError(reason);
     if (timeline === undefined) throw reason;
     return { meta: { metadata: {}, timed: failedAnswer(reason, began, timeline) }, tensors: undefined };
+  } finally {
+    close?.();
   }
 }
 
