@@ -113,11 +113,14 @@ export class HookPool implements PipelineRunner {
     this.#forget(old);
   }
 
-  async run(given: InferRequest): Promise<InferResponse> {
-    this.#assertOpen();
-    const request = isLargeJson(given) ? await cutLargeJson(given) : given;
-    // It may have been closed meanwhile, and would never take it from its queue.
-    this.#assertOpen();
+  run(given: InferRequest): Promise<InferResponse> {
+    if (!isLargeJson(given) || this.#closing.signal.aborted) return this.#begin(given);
+    return cutLargeJson(given).then((request) => this.#begin(request));
+  }
+
+  /** A closed pool would never take it from its queue. */
+  #begin(request: InferRequest): Promise<InferResponse> {
+    if (this.#closing.signal.aborted) return Promise.reject(closedError());
     const { limits, timeline } = request.call;
     timeline?.beginWait();
     const warmUp = limits?.warmUp;

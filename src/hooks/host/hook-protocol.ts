@@ -2,15 +2,15 @@ import type { MessagePort } from "node:worker_threads";
 import type { OptionTable, RawOptions } from "../../drivers/option-table.ts";
 import type { ModelFacts } from "../../models/model-facts.ts";
 import type { Logged } from "../../observability/log-filter.ts";
-import type { PlainCall } from "../../pipeline/call-options.ts";
+import { type PlainCall, toPlainCall } from "../../pipeline/call-options.ts";
 import type { HookFacts } from "../../pipeline/hook-places.ts";
-import type { RawHead, ServedVersion } from "../../pipeline/infer-request.ts";
-import type { Payload } from "../../pipeline/payload.ts";
+import type { InferRequest, RawHead, ServedVersion } from "../../pipeline/infer-request.ts";
+import { type Payload, payloadToTensors } from "../../pipeline/payload.ts";
 import type { RemoteTlsPaths } from "../../pipeline/remote.ts";
 import type { HookEdges } from "../../pipeline/signatures.ts";
 import type { OverloadRules } from "../../platform/limits/overload-manager.ts";
 import type { HookSettings } from "../../platform/limits/settings/server-settings.ts";
-import { FIRST_REQUEST } from "../../platform/threads/rpc-client.ts";
+import { FIRST_REQUEST, type UnsentRecord } from "../../platform/threads/rpc-client.ts";
 import type { LogEvent } from "../../platform/threads/thread-logger.ts";
 import type { TimedAnswer } from "../../platform/threads/timed-answer.ts";
 import type { WireError } from "../../platform/threads/wire-error.ts";
@@ -29,6 +29,12 @@ export interface RunMeta {
   readonly kind: Payload["kind"];
   readonly outputs?: readonly string[] | undefined;
   readonly raw?: RawHead | undefined;
+}
+
+/** {@link RUN} of a request, or {@link RUN_PARTS}. */
+export function toRunRecord({ signature, inputs, outputs, raw, call }: InferRequest, isParted: boolean): UnsentRecord {
+  const meta: RunMeta = { call: toPlainCall(call), signature: signature.name, kind: inputs.kind, outputs, raw };
+  return { kind: isParted ? RUN_PARTS : RUN, meta, tensors: payloadToTensors(inputs) };
 }
 
 /** The meta of its answer, or of a part of it; absent if hooks set nothing. */

@@ -2,24 +2,21 @@ import { MessageChannel, type MessagePort } from "node:worker_threads";
 import { ServingError } from "../../errors.ts";
 import type { Logger } from "../../observability/logger.ts";
 import { loggedId } from "../../observability/request-id.ts";
-import { toPlainCall } from "../../pipeline/call-options.ts";
 import { isDecoupled } from "../../pipeline/hook-places.ts";
 import { HookClock, type HookTimes } from "../../pipeline/hook-times.ts";
 import { type InferRequest, type InferResponse, type ServedVersion, toAnswer } from "../../pipeline/infer-request.ts";
-import { payloadToTensors } from "../../pipeline/payload.ts";
 import { pipelineSignatures } from "../../pipeline/signatures.ts";
-import type { CancelSignal } from "../../platform/async/cancel-source.ts";
 import { HeartbeatWatch, StartMark } from "../../platform/threads/heartbeat.ts";
 import { MalformedMessage, toHostPort } from "../../platform/threads/host-port.ts";
-import { RpcClient, type RpcResponse, tellLoss, type UnsentRecord } from "../../platform/threads/rpc-client.ts";
+import { RpcClient, type RpcResponse, tellLoss } from "../../platform/threads/rpc-client.ts";
 import type { Signature } from "../../tensor/signature/signature.ts";
 import type { InitParams } from "../hooks.ts";
 import { lossReason, malformedReason, stallReason } from "./end-reason.ts";
 import { HookControl, type ModelEvent } from "./hook-control.ts";
 import { HookLeases, type ModelProvider } from "./hook-leases.ts";
-import { type HookDeclaration, type HookThreadData, RUN, RUN_PARTS, type RunMeta } from "./hook-protocol.ts";
+import { type HookDeclaration, type HookThreadData, toRunRecord } from "./hook-protocol.ts";
 import { readHookAnswer } from "./parse-hook-messages.ts";
-import { HookStreams, type ReceivedParts } from "./received-parts.ts";
+import { type HookAnswer, HookStreams, type ReceivedParts } from "./received-parts.ts";
 import { kindOfRequest } from "./request-queue.ts";
 
 /** Settings of a hook thread. */
@@ -37,13 +34,6 @@ const MAX_META_BYTES = 4 * 1024 * 1024;
 
 /** Time for which a thread may outlive its connection for requests, in milliseconds. */
 const DEAF_MS = 1000;
-
-/** Choices for sending a request. */
-interface Asking {
-  readonly signal: CancelSignal;
-  readonly transfer: boolean;
-  readonly parts: ReceivedParts | undefined;
-}
 
 /** One hook thread as seen by the main thread: its requests, and the models that its hooks loaded. */
 export class HookWorker {
@@ -183,24 +173,38 @@ export class HookWorker {
     const mayBeParted = this.#isDecoupled || request.raw !== undefined;
     if (sink === undefined || !mayBeParted) return this.#run(request);
     const options = { request, sink, served: this.#served as ServedVersion, client: this.#client as RpcClient };
-    return this.#streams.run(options, (parts) => this.#run(request, parts));
+    return this.#streams.run(options, (answer) => this.#run(request, answer));
   }
 
-  async #run(request: InferRequest, parts?: ReceivedParts): Promise<InferResponse> {
-    const { signature, inputs, outputs, raw, call } = request;
-    const { id } = call;
-    const meta: RunMeta = { call: toPlainCall(call), signature: signature.name, kind: inputs.kind, outputs, raw };
-    // A busy thread may die before it starts the request, and then another needs the inputs.
-    const transfer = this.inFlight === 0;
-    const record = { kind: parts === undefined ? RUN : RUN_PARTS, meta, tensors: payloadToTensors(inputs) };
+  async #run(request: InferRequest, inParts?: HookAnswer): Promise<InferResponse> {
+    const { id } = request.call;
     const kind = kindOfRequest(request);
     this.#requestIds.add(id);
     this.#count(kind, 1);
-    const signal = parts === undefined ? call.signal : parts.source;
-    const answer = await this.#ask(record, { signal, transfer, parts }).finally(() => {
+    let answer: RpcResponse;
+    try {
+      answer = await this.#ask(request, inParts?.parts);
+      this.#hasAnswered = true;
+    } catch (reason) {
+      throw await this.#lossOf(reason);
+    } finally {
       this.#requestIds.delete(id);
       this.#count(kind, -1);
-    });
+    }
+    const last = this.#read(answer, request);
+    return inParts === undefined ? last : inParts.endOf(last);
+  }
+
+  /** Not in the function that waits for the answer, which would hold all of it for as long. */
+  #ask(request: InferRequest, parts: ReceivedParts | undefined): Promise<RpcResponse> {
+    const record = toRunRecord(request, parts !== undefined);
+    const signal = parts === undefined ? request.call.signal : parts.source;
+    // A busy thread may die before it starts the request, and then another needs the inputs.
+    return (this.#client as RpcClient).ask(record, signal, this.inFlight === 0, parts);
+  }
+
+  #read(answer: RpcResponse, request: InferRequest): InferResponse {
+    const { inputs, call } = request;
     try {
       return toAnswer(this.#served as ServedVersion, request, readHookAnswer(inputs.kind, answer, call.timeline));
     } catch (reason) {
@@ -233,17 +237,11 @@ export class HookWorker {
     return this.#control.terminate();
   }
 
-  async #ask(record: UnsentRecord, { signal, transfer, parts }: Asking): Promise<RpcResponse> {
-    try {
-      const answer = await (this.#client as RpcClient).ask(record, signal, transfer, parts);
-      this.#hasAnswered = true;
-      return answer;
-    } catch (reason) {
-      const told = tellLoss(reason);
-      const ended = told === reason ? undefined : await this.ended;
-      // One that was closed has not been ended by its requests.
-      throw ended === undefined ? reason : lossReason(told as ServingError, ended, this.#file);
-    }
+  async #lossOf(reason: unknown): Promise<unknown> {
+    const told = tellLoss(reason);
+    const ended = told === reason ? undefined : await this.ended;
+    // One that was closed has not been ended by its requests.
+    return ended === undefined ? reason : lossReason(told as ServingError, ended, this.#file);
   }
 
   /** Ids, as in logs, of the requests that the thread was working on when it ended. */

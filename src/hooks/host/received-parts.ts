@@ -8,8 +8,11 @@ import {
   toAnswer,
 } from "../../pipeline/infer-request.ts";
 import { payloadBytes } from "../../pipeline/payload.ts";
-import { PartReader } from "../../platform/threads/part-reader.ts";
-import type { RpcClient } from "../../platform/threads/rpc-client.ts";
+import type { CancelSignal } from "../../platform/async/cancel-source.ts";
+import type { CallLimits } from "../../platform/limits/call-limits.ts";
+import type { MemoryShare } from "../../platform/limits/memory/memory-share.ts";
+import { PartReader, type PartReaderOptions } from "../../platform/threads/part-reader.ts";
+import type { RpcClient, RpcResponse } from "../../platform/threads/rpc-client.ts";
 import { readHookAnswer } from "./parse-hook-messages.ts";
 
 /** A request whose answer comes in parts from a hook thread. */
@@ -26,8 +29,8 @@ export type ReceivedParts = PartReader<InferResponse>;
 
 /** The answers of one thread that come in parts. */
 export class HookStreams {
-  /** Ends of those under way, for hooks that were replaced. */
-  readonly #ends = new Set<() => void>();
+  /** Those under way. */
+  readonly #open = new Set<HookAnswer>();
   #begun = 0;
   #onBegun: () => void = () => {};
 
@@ -43,49 +46,93 @@ export class HookStreams {
 
   /**
    * Runs a request whose answer may come in parts; settles only once all that came were written, or cannot be any more.
-   * `ask` settles with the thread's last answer, which is the only one of a function that gets bytes and gave no parts.
+   * `ask` settles with {@link HookAnswer.endOf} the thread's last answer.
    */
-  async run(
-    options: ReceivedPartsOptions,
-    ask: (parts: ReceivedParts) => Promise<InferResponse>,
-  ): Promise<InferResponse> {
-    const { request, served, sink, client } = options;
-    const { kind } = request.inputs;
-    const { signal, limits, memory } = request.call;
-    const isRaw = request.raw !== undefined;
-    let isReplaced = false;
-    const parts: ReceivedParts = new PartReader({
-      signal,
-      limits,
-      memory,
-      client,
-      read: (received) => toAnswer(served, request, readHookAnswer(kind, received, undefined)),
-      bytesOf: ({ outputs }) => payloadBytes(outputs),
-      write: (part) => sink.write(part),
-      crowded: () => sink.crowded?.(),
-      onFirst: () => {
-        this.#begun++;
-        this.#onBegun();
-        if (isReplaced) parts.source.abort(replaced());
-      },
-    });
-    const end = () => {
-      isReplaced = true;
-      // A function that gets bytes may still give one answer, however long it takes.
-      if (parts.count > 0 || !isRaw) parts.source.abort(replaced());
-    };
-    this.#ends.add(end);
-    const asked = ask(parts).finally(() => {
-      this.#ends.delete(end);
-      if (parts.count > 0) this.#begun--;
-    });
-    const last = await parts.settle(asked);
-    return isRaw && parts.count === 0 ? last : endOfParts(served, request, parts.count);
+  run(options: ReceivedPartsOptions, ask: (answer: HookAnswer) => Promise<InferResponse>): Promise<InferResponse> {
+    const answer = new HookAnswer(options, this);
+    this.#open.add(answer);
+    return answer.parts.settle(ask(answer));
+  }
+
+  /** To be called by an answer of which the first part has come. */
+  began(): void {
+    this.#begun++;
+    this.#onBegun();
+  }
+
+  /** To be called by an answer of which no part comes any more. */
+  ended(answer: HookAnswer): void {
+    this.#open.delete(answer);
+    if (answer.parts.count > 0) this.#begun--;
   }
 
   /** Ends those under way with an error: their hooks were replaced. */
   end(): void {
-    for (const end of this.#ends) end();
+    for (const answer of this.#open) answer.end();
+  }
+}
+
+/** An answer that may come in parts: no functions with a context, which would take most of a kilobyte of each open stream. */
+export class HookAnswer implements PartReaderOptions<InferResponse> {
+  readonly signal: CancelSignal;
+  readonly limits: CallLimits | undefined;
+  readonly memory: MemoryShare | undefined;
+  readonly client: ReceivedPartsOptions["client"];
+  readonly parts: ReceivedParts;
+  readonly #options: ReceivedPartsOptions;
+  readonly #streams: HookStreams;
+  #isReplaced = false;
+
+  constructor(options: ReceivedPartsOptions, streams: HookStreams) {
+    const { client, request } = options;
+    const { signal, limits, memory } = request.call;
+    this.signal = signal;
+    this.limits = limits;
+    this.memory = memory;
+    this.client = client;
+    this.#options = options;
+    this.#streams = streams;
+    this.parts = new PartReader<InferResponse>(this);
+  }
+
+  read(received: RpcResponse): InferResponse {
+    const { request, served } = this.#options;
+    return toAnswer(served, request, readHookAnswer(request.inputs.kind, received, undefined));
+  }
+
+  bytesOf({ outputs }: InferResponse): number {
+    return payloadBytes(outputs);
+  }
+
+  write(part: InferResponse): Promise<void> {
+    return this.#options.sink.write(part);
+  }
+
+  crowded(): void {
+    this.#options.sink.crowded?.();
+  }
+
+  onFirst(): void {
+    this.#streams.began();
+    if (this.#isReplaced) this.parts.source.abort(replaced());
+  }
+
+  onLast(): void {
+    this.#streams.ended(this);
+  }
+
+  /** The end of the parts, or the only answer in place of any. */
+  endOf(last: InferResponse): InferResponse {
+    const { request, served } = this.#options;
+    const { count } = this.parts;
+    return count === 0 && request.raw !== undefined ? last : endOfParts(served, request, count);
+  }
+
+  /** Its hooks were replaced. */
+  end(): void {
+    this.#isReplaced = true;
+    // A function that gets bytes may still give one answer, however long it takes.
+    if (this.parts.count > 0 || this.#options.request.raw === undefined) this.parts.source.abort(replaced());
   }
 }
 

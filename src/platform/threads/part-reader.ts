@@ -7,7 +7,7 @@ import { MalformedMessage } from "./host-port.ts";
 import { PartCredit } from "./part-window.ts";
 import type { PartReceiver, RpcClient, RpcResponse } from "./rpc-client.ts";
 
-/** An answer that comes in parts from another thread, and who takes them. */
+/** An answer that comes in parts from another thread, and who takes them; its functions are called as methods. */
 export interface PartReaderOptions<Part> {
   /** Aborts when the answer is not wanted any more. */
   readonly signal: CancelSignal;
@@ -18,15 +18,17 @@ export interface PartReaderOptions<Part> {
   /** The connection to the thread, which gets credit for the parts that were taken. */
   readonly client: Pick<RpcClient, "credit">;
   /** Reads a part that came; what it throws is the sender's fault. */
-  readonly read: (received: RpcResponse) => Part;
+  read(received: RpcResponse): Part;
   /** As the sender counts them. */
-  readonly bytesOf: (part: Part) => number;
+  bytesOf(part: Part): number;
   /** Resolves when there is room for the next part; rejects if no more can be written. */
-  readonly write: (part: Part) => Promise<void>;
+  write(part: Part): Promise<void>;
   /** Told now and then, while others wait for a place that the answer holds; absent = it makes no difference. */
-  readonly crowded?: () => void;
+  crowded?(): void;
   /** Called when the first part has come. */
-  readonly onFirst?: () => void;
+  onFirst?(): void;
+  /** Called when the request has its last answer, or an error in place of that: no part comes any more. */
+  onLast?(): void;
 }
 
 interface Received<Part> {
@@ -63,25 +65,25 @@ export class PartReader<Part> implements PartReceiver {
   /** Settles as the request does, but only once all parts that came before were written, or cannot be any more. */
   async settle<Answer>(asked: Promise<Answer>): Promise<Answer> {
     try {
-      const answer = await asked;
-      await this.#written();
-      return answer;
-    } catch (reason) {
-      // Those that came before the failure stand.
-      await this.#written();
-      throw reason;
+      return await asked;
     } finally {
-      this.#release();
+      this.#options.onLast?.();
+      try {
+        // Those that came before a failure stand.
+        await this.#written();
+      } finally {
+        this.#release();
+      }
     }
   }
 
   take(received: RpcResponse, id: number): void {
-    const { client, memory, bytesOf, onFirst } = this.#options;
+    const { client, memory } = this.#options;
     const part = this.#read(received);
-    const bytes = bytesOf(part);
+    const bytes = this.#options.bytesOf(part);
     this.#credit ??= new PartCredit((parts, sum) => client.credit(id, parts, sum));
     this.#credit.came(bytes);
-    if (this.#count++ === 0) onFirst?.();
+    if (this.#count++ === 0) this.#options.onFirst?.();
     try {
       memory?.grow(bytes);
     } catch (reason) {

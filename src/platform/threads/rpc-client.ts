@@ -118,6 +118,17 @@ export class RpcClient {
     if (signal?.aborted) return Promise.reject(signal.reason);
     this.#lastId = (this.#lastId + 1) & 0x3fffffff;
     const id = this.#lastId;
+    const answered = this.#wait(id, signal, parts);
+    try {
+      this.#channel.send({ kind, id, meta, tensors }, { transfer });
+    } catch (reason) {
+      this.#end(id)?.reject(reason);
+    }
+    return answered;
+  }
+
+  /** Not where the request is sent: what it has would be held until the answer. */
+  #wait(id: number, signal: CancelSignal | undefined, parts: PartReceiver | undefined): Promise<RpcResponse> {
     return new Promise((resolve, reject) => {
       const cancel = () => {
         this.#forget(id);
@@ -125,17 +136,18 @@ export class RpcClient {
         this.#channel.send({ kind: CANCEL, id, meta: undefined, tensors: undefined });
         reject(signal?.reason);
       };
-      const forget = () => signal?.removeEventListener("abort", cancel);
       signal?.addEventListener("abort", cancel, { once: true });
-      this.#waiting.set(id, { resolve, reject, forget, parts });
-      try {
-        this.#channel.send({ kind, id, meta, tensors }, { transfer });
-      } catch (reason) {
-        forget();
-        this.#forget(id);
-        reject(reason);
-      }
+      this.#waiting.set(id, { resolve, reject, signal, cancel, parts });
     });
+  }
+
+  /** Ends the wait for an answer; undefined = there is none. */
+  #end(id: number): Waiting | undefined {
+    const waiting = this.#waiting.get(id);
+    if (waiting === undefined) return undefined;
+    stopWatching(waiting);
+    this.#forget(id);
+    return waiting;
   }
 
   /** Lets the other side send as many more parts, and bytes of them, as were taken. */
@@ -193,11 +205,9 @@ export class RpcClient {
       for (const listener of this.#freedListeners) listener();
       return;
     }
-    const waiting = this.#waiting.get(id);
+    const waiting = this.#end(id);
     if (waiting === undefined)
       throw new MalformedMessage(`it answers request ${id}, which does not wait for an answer`);
-    waiting.forget();
-    this.#forget(id);
     if (error !== undefined) waiting.reject(fromWireError(error));
     else waiting.resolve({ meta, tensors: tensors ?? {} });
   }
@@ -211,13 +221,13 @@ export class RpcClient {
   }
 
   #failAll(): void {
-    this.#waiting.takeAll(({ reject, forget }, id) => {
+    this.#waiting.takeAll((waiting, id) => {
       const isStarted = !this.#isUntouched && this.#startMark?.hasStarted(id) !== false;
       const error = this.#gone(isStarted);
       lost.add(error);
       if (!isStarted) neverStarted.add(error);
-      forget();
-      reject(error);
+      stopWatching(waiting);
+      waiting.reject(error);
     });
     this.#cancelled.takeAll(() => {});
     this.#tellIdle();
@@ -242,6 +252,11 @@ export class RpcClient {
 interface Waiting {
   readonly resolve: (answer: RpcResponse) => void;
   readonly reject: (reason: unknown) => void;
-  readonly forget: () => void;
+  readonly signal: CancelSignal | undefined;
+  readonly cancel: () => void;
   readonly parts: PartReceiver | undefined;
+}
+
+function stopWatching({ signal, cancel }: Waiting): void {
+  signal?.removeEventListener("abort", cancel);
 }
