@@ -108,6 +108,7 @@ class StreamCall extends GrpcCall {
   #record: RequestRecord | undefined;
   #encoding: CallEncoding = { request: undefined, response: undefined };
   #exchange: StreamExchange | undefined;
+  #messages: MessageStream | undefined;
   /** Resolves once a call that was left has ended; undefined = it was not, or has. */
   #leaving: Promise<void> | undefined;
 
@@ -122,7 +123,7 @@ class StreamCall extends GrpcCall {
     return this.#exchange?.isWorking === true && !this.guard.isClientsTurn;
   }
 
-  protected async answer(info: CallInfo, encoding: CallEncoding): Promise<void> {
+  protected answer(info: CallInfo, encoding: CallEncoding): Promise<void> {
     this.#encoding = encoding;
     this.#record = info.record;
     const { maxMessageBytes, messageTimeoutMs, clock } = this.context;
@@ -130,19 +131,20 @@ class StreamCall extends GrpcCall {
     const end = (error: ServingError) => this.giveUp(error);
     const limits = { maxBytes, memory: this.memory, messageTimeoutMs, clock, end, compression: encoding.request };
     const messages = new MessageStream(this.stream, limits);
-    this.source.addEventListener("abort", () => messages.fail(this.source.reason));
+    this.#messages = messages;
+    const fail = (reason: unknown) => messages.fail(reason);
+    this.source.addEventListener("abort", () => fail(this.source.reason));
     const write = (message: FramedMessage) => this.#write(message);
     const cut = () => {
       if (!this.stream.closed) cutStream(this.stream, ERROR.cancel);
     };
     const { path } = this;
-    this.#exchange = { path, messages: this.paced(messages), write, cut, isWorking: false, ...info };
-    try {
-      await this.#route.stream(this.#exchange);
-      this.#finish();
-    } finally {
-      messages.fail(STREAM_OVER);
-    }
+    this.#exchange = { path, messages: this.paced(messages), fail, write, cut, isWorking: false, ...info };
+    return this.#route.stream(this.#exchange);
+  }
+
+  protected override settled(): void {
+    this.#messages?.fail(STREAM_OVER);
   }
 
   /** A thousand may be left at once, whose answers each have much to end. */
@@ -182,7 +184,7 @@ class StreamCall extends GrpcCall {
     if (this.#leaving !== undefined) await this.#leaving;
   }
 
-  #finish(): void {
+  protected override finish(): void {
     if (this.isOver) return;
     if (!this.stream.headersSent) this.startAnswer({}, this.#encoding);
     this.markEnded();

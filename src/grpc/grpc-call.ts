@@ -64,8 +64,6 @@ export abstract class GrpcCall extends ListMember implements Keeper {
     this.guard = context.sends.guard(stream);
     this.memory.sending = this.guard;
     stream.keeper = this;
-    stream.once("aborted", () => this.#abort());
-    stream.once("close", () => this.#close());
   }
 
   /** Runs the call to its end, of which it notifies the caller; never throws. */
@@ -95,11 +93,13 @@ export abstract class GrpcCall extends ListMember implements Keeper {
       const { source: signal, memory } = this;
       const info = arrivedCall(record, peerOf(this.#session).name, { metadata, deadline, signal, memory });
       await (scope === undefined ? this.answer(info, encoding) : this.#answerFor(scope, info, encoding));
+      this.finish();
     } catch (reason) {
       logFailure({ reason, code: ServingError.from(reason).code, record, path: this.path }, this.context.log);
       this.fail(reason);
     } finally {
       clearTimeout(timer);
+      this.settled();
       if (!this.holdsAnswer || this.#isClosed) this.memory.release();
       ended();
     }
@@ -126,6 +126,12 @@ export abstract class GrpcCall extends ListMember implements Keeper {
 
   /** Reads the messages and sends the answer. */
   protected abstract answer(info: CallInfo, encoding: CallEncoding): Promise<void>;
+
+  /** Called once that has resolved: not in it, since each function that waits stays for as long as a stream does. */
+  protected finish(): void {}
+
+  /** Called once it has settled. */
+  protected settled(): void {}
 
   /** Counts the call of a client whose limits another thread knows; false if it is over meanwhile. */
   async #count(begun: Promise<() => void>): Promise<boolean> {
@@ -214,7 +220,7 @@ export abstract class GrpcCall extends ListMember implements Keeper {
   }
 
   /** The client left before the answer. */
-  #abort(): void {
+  aborted(): void {
     if (this.#hasEnded || this.#isLeft) return;
     this.#isLeft = true;
     const reason = abortReason(this.#deadline);
@@ -222,12 +228,12 @@ export abstract class GrpcCall extends ListMember implements Keeper {
   }
 
   /** Releases the answer's memory, which may have waited in the socket until now. */
-  #close(): void {
+  closed(): void {
     this.#isClosed = true;
     this.#leave?.();
     this.guard.stop();
     if (this.holdsAnswer) this.memory.release();
-    this.#abort();
+    this.aborted();
     const record = this.#record;
     if (record !== undefined) tellOver(this.stream, this.#headers, { record, observer: this.context.observer });
   }

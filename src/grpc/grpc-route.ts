@@ -55,6 +55,8 @@ export interface StreamExchange extends CallInfo {
    * The client's messages, in order. They are counted in `memory`; the method releases each when it is done with it.
    */
   readonly messages: AsyncIterable<Uint8Array>;
+  /** Has {@link messages} end with an error, also for a method that waits for the next one. */
+  fail(reason: unknown): void;
   /** To be set by the method: true while it works, rather than waits for its client. */
   isWorking: boolean;
   /**

@@ -1,6 +1,7 @@
 import { ServingError } from "../errors.ts";
 import { ERROR } from "../http2/protocol.ts";
 import type { ServerStream } from "../http2/server-session.ts";
+import type { DataReceiver } from "../http2/session-stream.ts";
 import { type Compression, inflate } from "../platform/limits/compression.ts";
 import { ByteList } from "../platform/limits/memory/byte-list.ts";
 import type { MemoryShare } from "../platform/limits/memory/memory-share.ts";
@@ -41,7 +42,7 @@ const NOTHING: Buffer = Buffer.alloc(0);
  * be read, so that a client cannot send more than its window ahead; what came with it is cut into messages as they are
  * read, since thousands without content fit into a frame.
  */
-export class MessageStream implements AsyncIterable<Uint8Array> {
+export class MessageStream implements AsyncIterable<Uint8Array>, DataReceiver {
   readonly #stream: ServerStream;
   readonly #limits: MessageStreamLimits;
   /** The message that waits to be read. */
@@ -67,11 +68,7 @@ export class MessageStream implements AsyncIterable<Uint8Array> {
     this.#turns = new StreamTurns(limits.memory.client.number);
     this.#arrival = this.#nextArrival();
     this.#endSlow = new Timed(() => this.fail(tooSlow(limits.messageTimeoutMs)));
-    stream.receiveInto({
-      // Messages are views of what came.
-      take: (bytes, start, end) => this.#take(Buffer.from(bytes.subarray(start, end))),
-      end: () => this.#end(),
-    });
+    stream.receiveInto(this);
   }
 
   /** Fails the reader with a reason; later data is discarded. */
@@ -88,16 +85,13 @@ export class MessageStream implements AsyncIterable<Uint8Array> {
 
   /**
    * The messages in order, until the client has sent its last one. Throws the reason for an earlier end of the stream.
+   * No generator: it and what it waits for would take half a kilobyte of each stream without a message.
    */
-  async *[Symbol.asyncIterator](): AsyncIterator<Uint8Array> {
-    for (;;) {
-      const message = await this.#next();
-      if (message === undefined) return;
-      yield message.isCompressed ? await this.#inflate(message.bytes) : message.bytes;
-    }
+  [Symbol.asyncIterator](): AsyncIterator<Uint8Array, undefined> {
+    return { next: () => this.#next() };
   }
 
-  async #next(): Promise<ArrivedMessage | undefined> {
+  async #next(): Promise<IteratorResult<Uint8Array, undefined>> {
     for (;;) {
       if (this.#piece.length > 0) this.#cut();
       this.#assertGoesOn();
@@ -109,9 +103,9 @@ export class MessageStream implements AsyncIterable<Uint8Array> {
           await turn;
           this.#assertGoesOn();
         }
-        return message;
+        return { done: false, value: message.isCompressed ? await this.#inflate(message.bytes) : message.bytes };
       }
-      if (this.#hasEnded) return undefined;
+      if (this.#hasEnded) return { done: true, value: undefined };
       this.#stream.resume();
       await new Promise<void>((resolve) => {
         this.#wake = resolve;
@@ -131,8 +125,10 @@ export class MessageStream implements AsyncIterable<Uint8Array> {
     return inflated;
   }
 
-  #take(piece: Buffer): void {
+  take(bytes: Buffer, start: number, end: number): void {
     if (this.#failure !== undefined) return;
+    // Messages are views of what came.
+    const piece = Buffer.from(bytes.subarray(start, end));
     if (this.#pieces.isFlood(piece.length)) {
       this.#stream.session.fail(ERROR.enhanceYourCalm, "too_many_small_frames");
     }
@@ -220,7 +216,7 @@ export class MessageStream implements AsyncIterable<Uint8Array> {
     if (isBegun) clock.add(this.#endSlow);
   }
 
-  #end(): void {
+  end(): void {
     this.#hasEnded = true;
     this.#arrival.done();
     if (this.#pending.length > 0)

@@ -30,19 +30,17 @@ export function writeLast(stream: ServerStream, guard: SendGuard, { message: pie
 export class SliceWriter {
   readonly #stream: ServerStream;
   readonly #guard: SendGuard;
-  /** Functions that end the waits for slices. */
-  readonly #waits = new Set<() => void>();
+  /** Ends the wait for a slice; undefined = none is waited for. */
+  #endWait: (() => void) | undefined;
 
   constructor(stream: ServerStream, guard: SendGuard) {
     this.#stream = stream;
     this.#guard = guard;
     // A closing stream drops the callbacks of waiting writes.
-    stream.once("close", () => {
-      for (const end of this.#waits) end();
-    });
+    stream.once("close", () => this.#endWait?.());
   }
 
-  /** Resolves once the whole message has been sent, or the stream has closed. */
+  /** Resolves once the whole message has been sent, or the stream has closed; to be called for one at a time. */
   async write(pieces: FramedMessage): Promise<void> {
     for (const piece of pieces) {
       const size = piece.length > WHOLE_BYTES ? SLICE_BYTES : WHOLE_BYTES;
@@ -52,17 +50,16 @@ export class SliceWriter {
         await this.#written(slice);
       }
     }
-    if (this.#waits.size === 0) this.#guard.stop();
+    this.#guard.stop();
   }
 
   #written(slice: Uint8Array): Promise<void> {
     return new Promise((resolve) => {
-      const settle = () => {
-        this.#waits.delete(settle);
+      this.#endWait = () => {
+        this.#endWait = undefined;
         resolve();
       };
-      this.#waits.add(settle);
-      this.#stream.write(slice, settle);
+      this.#stream.write(slice, this.#endWait);
     });
   }
 }

@@ -29,6 +29,9 @@ export interface Keeper {
   kept(): void;
   /** Answers with an error, as far as the stream's protocol has one. */
   giveUp?(error: ServingError): void;
+  /** Told of the stream's events before those who listen: a function for each would stay for as long as the stream. */
+  aborted?(): void;
+  closed?(): void;
 }
 
 type Listener = () => void;
@@ -216,7 +219,10 @@ export class SessionStream<Owner extends StreamOwner = StreamOwner> {
     this.closed = true;
     this.aborted = isEarly;
     this.#drop();
-    if (isEarly) callAll(this.#onAborted);
+    if (isEarly) {
+      this.keeper?.aborted?.();
+      callAll(this.#onAborted);
+    }
     // A piece of it may still wait in the socket.
     if (this.openWrites === 0) this.#destroy();
   }
@@ -242,6 +248,7 @@ export class SessionStream<Owner extends StreamOwner = StreamOwner> {
     this.destroyed = true;
     const listeners = this.#onClose;
     this.#onAborted = this.#onFinish = this.#onClose = undefined;
+    this.keeper?.closed?.();
     callAll(listeners);
   }
 
@@ -284,9 +291,8 @@ export class SessionStream<Owner extends StreamOwner = StreamOwner> {
 }
 
 function withOne(listeners: Listener[] | undefined, listener: Listener): Listener[] {
-  if (listeners === undefined) return [listener];
-  listeners.push(listener);
-  return listeners;
+  // What is pushed to an array gives that room for 16 more.
+  return listeners === undefined ? [listener] : listeners.concat(listener);
 }
 
 function callAll(listeners: readonly Listener[] | undefined): void {

@@ -63,32 +63,25 @@ export class LocalLease implements Lease {
     return mayBeInParts ? this.#inferInParts(request, parts) : this.#infer(request);
   }
 
-  async #inferInParts(request: InferRequest, sink: PartSink): Promise<InferResponse> {
+  #inferInParts(request: InferRequest, sink: PartSink): Promise<InferResponse> {
     const { call } = request;
     const requests = call.limits?.warmUp === undefined ? this.#servable.requests : undefined;
     const { record, signal, memory } = call;
     const { hooksShareTensors } = this.#servable;
     const { partTimes } = this.#limits;
     const watch = new PartWatch(sink, { requests, record, signal, memory, hooksShareTensors, ...partTimes });
-    try {
-      const own = watch.signal === call.signal ? call : { ...call, signal: watch.signal };
-      const answer = await this.#infer({ ...request, call: own, parts: watch });
-      watch.end("server");
-      return answer;
-    } catch (reason) {
-      watch.end(END_OF[ServingError.from(reason).code] ?? "error");
-      throw reason;
-    }
+    const own = watch.signal === call.signal ? call : { ...call, signal: watch.signal };
+    return this.#infer({ ...request, call: own, parts: watch }, watch);
   }
 
-  /** One function on purpose: a further await would cost a small request as much as all its checks. */
-  async #infer(request: InferRequest): Promise<InferResponse> {
-    const { admission, memory: budget, requestTimeoutMs } = this.#limits;
-    const { model, version, graphRefusal, signatures } = this.description;
+  /**
+   * One function on purpose: a further await would cost a small request as much as all its checks, and an answer in
+   * parts half a kilobyte for as long as it takes.
+   */
+  async #infer(request: InferRequest, watch?: PartWatch): Promise<InferResponse> {
+    const { admission, memory: budget, requestTimeoutMs, poison } = this.#limits;
+    const { model, version, signatures } = this.#describedFor(request);
     const { signature, inputs, call: given } = request;
-    if (request.targets !== undefined && graphRefusal !== "") {
-      throw new ServingError("unimplemented", `Its graph cannot be run: ${graphRefusal}.`);
-    }
     const { record, memory = budget.open() } = given;
     const limited = requestTimeoutMs === 0 ? undefined : limitTime(given, requestTimeoutMs);
     const usesGiven = limited === undefined && memory === given.memory;
@@ -98,9 +91,8 @@ export class LocalLease implements Lease {
     // The request is another model's, which does not know that hooks of this thread may keep what they get or give.
     const isShared = isFromModel && this.#servable.hooksShareTensors;
     let admitted: Admitted | undefined;
-    let isSuccess = false;
-    let queuedBytes = -1;
-    let started = -1;
+    let sent: SentRequest | undefined;
+    let [isSuccess, queuedBytes, started] = [false, -1, -1];
     record?.servedBy(model, version);
     record?.beginInference();
     try {
@@ -109,21 +101,27 @@ export class LocalLease implements Lease {
       const { bytes, client } = memory;
       this.#places.enter(bytes, client);
       queuedBytes = bytes;
-      // A call from another model was admitted with that model's request, so it must end even while no new request may
-      // begin.
+      // Another model's call was admitted with its request, so it must end even while no new request may begin.
       if (!isFromModel) admitted = admission.enter({ id: call.id, model }, { places: this.#places, client });
       started = performance.now();
       if (record !== undefined) record.isAdmitted = true;
-      if (request.parts instanceof PartWatch && request.raw === undefined) request.parts.begin();
+      if (request.raw === undefined) watch?.begin();
       const names = requestNames(signature, signatures);
       const own = usesGiven && names === undefined && !isShared ? request : toOwn(request, call, { names, isShared });
-      const answer = await this.#run({ model, request: own, bytes: inputBytes, client });
+      sent = { model, request: own, bytes: inputBytes, client };
+      const answer = await (poison.isCalm ? this.#servable.run(own) : this.#runGuarded(sent));
+      sent = undefined;
       memory.growTo(payloadBytes(answer.outputs));
       // A hook may answer by itself that it failed.
       isSuccess = (answer.status ?? 200) < 400;
       memory.isWireOnly = !this.#servable.hooksShareTensors;
+      watch?.end();
       const isAsked = (names === undefined && !isShared) || answer.parts !== undefined;
       return isAsked ? answer : toAsked(answer, { names, isShared });
+    } catch (reason) {
+      if (sent !== undefined) poison.look(reason, sent);
+      watch?.end(reason);
+      throw reason;
     } finally {
       record?.endInference();
       limited?.clear();
@@ -134,15 +132,14 @@ export class LocalLease implements Lease {
     }
   }
 
-  async #run(sent: SentRequest): Promise<InferResponse> {
-    const { poison } = this.#limits;
-    const run = () => this.#servable.run(sent.request);
-    try {
-      return await (poison.isCalm ? run() : poison.run(sent, run));
-    } catch (reason) {
-      poison.look(reason, sent);
-      throw reason;
-    }
+  #describedFor({ targets }: InferRequest): ServableDescription {
+    const { graphRefusal } = this.description;
+    if (targets === undefined || graphRefusal === "") return this.description;
+    throw new ServingError("unimplemented", `Its graph cannot be run: ${graphRefusal}.`);
+  }
+
+  #runGuarded(sent: SentRequest): Promise<InferResponse> {
+    return this.#limits.poison.run(sent, () => this.#servable.run(sent.request));
   }
 
   release(): void {
@@ -232,10 +229,11 @@ class PartWatch implements PartSink {
     else memory?.endHeldPlace();
   }
 
-  /** To be called once no more parts come. */
-  end(by: StreamEnd): void {
+  /** To be called once no more parts come, with the error if there was one. */
+  end(reason?: unknown): void {
     clearTimeout(this.#timer);
     this.#leave();
+    const by = reason === undefined ? "server" : (END_OF[ServingError.from(reason).code] ?? "error");
     const [place, takenMs] = [this.#place, this.#takenMs];
     const waitMs = performance.now() - this.#since;
     if (this.#state !== "new") this.#options.requests?.parts.end({ place, takenMs }, by, waitMs);

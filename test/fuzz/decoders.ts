@@ -1,8 +1,7 @@
 import { DecodeBudget } from "../../src/platform/limits/memory/decode-budget.ts";
 import { decodeHealthRequest } from "../../src/protocols/grpc-standard/grpc-standard.ts";
 import { decodePredictJson, encodePredictJson } from "../../src/protocols/kibernetika/grpc-codec.ts";
-import { decodeInferRequest } from "../../src/protocols/kserve/grpc-request.ts";
-import { readRequestId } from "../../src/protocols/kserve/grpc-stream.ts";
+import { decodeInferRequest, readRequestId } from "../../src/protocols/kserve/grpc-request.ts";
 import { toInputs } from "../../src/protocols/kserve/http-decode.ts";
 import { parseKserveBody } from "../../src/protocols/kserve/http-request.ts";
 import { toRawInput } from "../../src/protocols/kserve/raw-input.ts";

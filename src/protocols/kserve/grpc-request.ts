@@ -10,7 +10,7 @@ import { MAX_RANK, type Tensor } from "../../tensor/tensor.ts";
 import { KserveContents, VIEWED_CONTENTS } from "./grpc-contents.ts";
 import { checkParameters, readParameter } from "./grpc-parameters.ts";
 import type { KserveRequest, RequestedOutput, SharedInput } from "./kserve-request.ts";
-import { EMPTY_FINAL, type Parameter, type Parameters, readBoolean } from "./parameters.ts";
+import { EMPTY_FINAL, NO_PARAMETERS, type Parameter, type Parameters, readBoolean } from "./parameters.ts";
 import { fromRaw, type InputContext, type InputHead } from "./raw-tensor.ts";
 import { readPlace } from "./shared-memory-places.ts";
 
@@ -85,7 +85,8 @@ function readRequest(bytes: Uint8Array, budget: DecodeBudget): KserveRequest<Grp
     model,
     version,
     id,
-    parameters,
+    // An empty table of its own would take a quarter of a kilobyte for as long as an answer in parts.
+    parameters: parameters.size === 0 ? NO_PARAMETERS : parameters,
     inputs: isTyped ? typedInputs(tensors, model) : rawInputs(tensors, raw, { model, id, budget }),
     shared: isShared ? sharedInputs(inputs, model) : undefined,
     outputs,
@@ -199,4 +200,32 @@ function sharedInputs(inputs: readonly InputFields[], model: string): SharedInpu
       `unexpected 'content' provided when using shared memory for input tensor '${head.name}' for model '${model}'`,
     );
   });
+}
+
+/** Number of fields that are searched for an id: clients write it among the first. */
+const SEARCHED_FIELDS = 64;
+/** Size of the longest one that is told, in bytes. */
+const MAX_ID_BYTES = 64 * 1024;
+
+/**
+ * The id of a ModelInferRequest that was not or cannot be read; empty if none of its first valid fields has it, or it
+ * is too long.
+ */
+export function readRequestId(bytes: Uint8Array): string {
+  const reader = new WireReader(bytes, "ModelInferRequest");
+  let id = "";
+  try {
+    for (let rest = SEARCHED_FIELDS; rest > 0 && reader.hasMore(); rest--) {
+      const tag = reader.tag();
+      if (tag === bytesTag(REQUEST.id)) id = shortText(reader.bytes());
+      else reader.skip(tag);
+    }
+    return id;
+  } catch {
+    return id;
+  }
+}
+
+function shortText({ buffer, byteOffset, length }: Uint8Array): string {
+  return length > MAX_ID_BYTES ? "" : Buffer.from(buffer, byteOffset, length).toString();
 }

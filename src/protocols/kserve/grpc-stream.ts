@@ -3,15 +3,13 @@ import { type FramedMessage, frameBytes, framedBytes } from "../../grpc/framed-m
 import type { GrpcProtocolOptions, StreamExchange, StreamMethod } from "../../grpc/grpc-route.ts";
 import { logFailure } from "../../observability/log-failure.ts";
 import { RequestRecord } from "../../observability/request-record.ts";
-import { type CancelSource, followSignal } from "../../platform/async/cancel-source.ts";
 import { createDeferred } from "../../platform/async/promises.ts";
 import { decodeInThread, encodeInThread } from "../../platform/codec-host/codec-jobs.ts";
 import type { MemoryShare } from "../../platform/limits/memory/memory-share.ts";
 import { STREAM_WINDOW_BYTES } from "../../platform/limits/transport-limits.ts";
 import { cutText } from "../../platform/text/cut-text.ts";
 import { arrivedCall, type CallOptions, type InferenceService } from "../../serving/inference-service.ts";
-import { bytesTag, WireReader } from "../../tensor/codecs/protobuf/wire-reader.ts";
-import { decodeInferRequestJob, decodeInferRequestQuickly, type GrpcForm } from "./grpc-request.ts";
+import { decodeInferRequestJob, decodeInferRequestQuickly, type GrpcForm, readRequestId } from "./grpc-request.ts";
 import { encodeStreamError, frameStreamResponse, frameStreamResponseJob, isLargeResponse } from "./grpc-response.ts";
 import { inferKserve } from "./infer-kserve.ts";
 import type { KserveAnswer, KserveParts } from "./kserve-answer.ts";
@@ -130,11 +128,12 @@ class InferStream {
   readonly #exchange: StreamExchange;
   readonly #service: InferenceService;
   readonly #options: GrpcProtocolOptions;
-  readonly #inFlight = new Set<Promise<void>>();
-  /** Aborts every request of the stream. */
-  readonly #source: CancelSource;
-  /** Rejects when a request ends the whole stream. */
-  readonly #failed = createDeferred<never>();
+  /** Number of requests whose answers have not been sent. */
+  #open = 0;
+  /** Called when it has become less, or the stream has failed. */
+  #wake = () => {};
+  /** The error of a request that ends the whole stream. */
+  #failure: { readonly reason: unknown } | undefined;
   /** Resolves when the answer to the last request that has come is being written. */
   #lastAnswer = Promise.resolve();
 
@@ -143,41 +142,53 @@ class InferStream {
     this.#service = service;
     this.#options = options;
     exchange.record.messages = 0;
-    this.#source = followSignal(exchange.signal).source;
   }
 
+  /** At its end, every request of the stream ends. */
   async run(): Promise<void> {
+    const { messages, signal, memory } = this.#exchange;
     try {
-      await Promise.race([this.#answerAll(), this.#failed.promise]);
+      for await (const message of messages) {
+        this.#begin(message);
+        if (this.#open < MAX_IN_FLIGHT) continue;
+        // Meanwhile the client may send ahead into the server's memory.
+        memory.grow(STREAM_WINDOW_BYTES);
+        await this.#change();
+        memory.shrink(STREAM_WINDOW_BYTES);
+      }
+      while (this.#open > 0) await this.#change();
+      this.#assertGoesOn();
     } finally {
-      this.#source.abort(STREAM_OVER);
+      signal.abort(STREAM_OVER);
     }
   }
 
-  async #answerAll(): Promise<void> {
-    for await (const message of this.#exchange.messages) {
-      this.#begin(message);
-      if (this.#inFlight.size >= MAX_IN_FLIGHT) await this.#oneAnswered();
-    }
-    await Promise.all(this.#inFlight);
+  /** Resolves when a request has been answered; throws the error that ends the stream. */
+  async #change(): Promise<void> {
+    this.#assertGoesOn();
+    await new Promise<void>((resolve) => {
+      this.#wake = resolve;
+    });
+    this.#assertGoesOn();
   }
 
-  /** Meanwhile the client may send ahead into the server's memory. */
-  async #oneAnswered(): Promise<void> {
-    this.#exchange.memory.grow(STREAM_WINDOW_BYTES);
-    await Promise.race(this.#inFlight);
-    this.#exchange.memory.shrink(STREAM_WINDOW_BYTES);
+  #assertGoesOn(): void {
+    if (this.#failure !== undefined) throw this.#failure.reason;
   }
 
   #begin(message: Uint8Array): void {
     const { promise, resolve: writes } = createDeferred<void>();
-    const answering = this.#take(message, { before: this.#lastAnswer, writes }).finally(() => {
-      this.#inFlight.delete(answering);
-      this.#exchange.isWorking = this.#inFlight.size > 0;
-    });
+    const turn = { before: this.#lastAnswer, writes };
     this.#lastAnswer = promise;
-    this.#inFlight.add(answering);
+    this.#open++;
     this.#exchange.isWorking = true;
+    void this.#take(message, turn);
+  }
+
+  #fail(reason: unknown): void {
+    this.#failure ??= { reason };
+    this.#exchange.fail(reason);
+    this.#wake();
   }
 
   /**
@@ -189,18 +200,26 @@ class InferStream {
     const record = this.#openRecord(message);
     const request = new StreamedRequest({ exchange: this.#exchange, memory, record, turn });
     try {
-      const answer = await this.#answer(message, request);
+      let last: FramedMessage | undefined;
+      try {
+        last = await request.frameLast(await this.#infer(message, request));
+        memory.setTo(last === undefined ? 0 : framedBytes(last));
+      } catch (reason) {
+        last = this.#told(reason, message, request);
+      }
       if (!request.isParted) await turn.before;
-      const written = answer && this.#exchange.write(answer);
+      const written = last && this.#exchange.write(last);
       if (!request.isParted) turn.writes();
       await written;
-      record.wrote(answer === undefined ? 0 : framedBytes(answer));
+      record.wrote(last === undefined ? 0 : framedBytes(last));
     } catch (reason) {
-      this.#failed.reject(reason);
+      this.#fail(reason);
     } finally {
       if (!request.isParted) turn.writes();
       this.#tellOver(record);
       memory.release();
+      this.#exchange.isWorking = --this.#open > 0;
+      this.#wake();
     }
   }
 
@@ -227,66 +246,39 @@ class InferStream {
     this.#options.observer.over(record, { protocol: "grpc", path, status, code: failedWith ?? "ok" });
   }
 
-  /**
-   * The last message to answer with, if there is one; throws the error that ends the stream for a client that asked for
-   * gRPC statuses.
-   */
-  async #answer(message: Uint8Array, streamed: StreamedRequest): Promise<FramedMessage | undefined> {
-    const { metadata, peer, limits, path } = this.#exchange;
+  #infer(message: Uint8Array, streamed: StreamedRequest): Promise<KserveAnswer> {
+    const { maxMessageBytes: maxBytes } = this.#options;
+    const request = decodeInferRequestQuickly(message, maxBytes);
+    if (request !== undefined) return this.#inferDecoded(request, streamed);
+    // Data that is transferred to a thread is no longer readable here, including the id.
+    streamed.id = readRequestId(message);
+    const given = { message, maxBytes, signal: this.#exchange.signal, memory: streamed.call.memory };
+    const decoded = decodeInThread(decodeInferRequestJob, [message, maxBytes], given);
+    return decoded.then((one) => this.#inferDecoded(one, streamed));
+  }
+
+  #inferDecoded(request: KserveRequest<GrpcForm>, streamed: StreamedRequest): Promise<KserveAnswer> {
+    const { metadata, peer, limits, signal } = this.#exchange;
     const { memory, record } = streamed.call;
-    try {
-      const { maxMessageBytes: maxBytes, sharedMemory, settings } = this.#options;
-      let request = decodeInferRequestQuickly(message, maxBytes);
-      // Data that is transferred to a thread is no longer readable here, including the id.
-      if (request === undefined) streamed.id = readRequestId(message);
-      const given = { message, maxBytes, signal: this.#source, memory };
-      request ??= await decodeInThread(decodeInferRequestJob, [message, maxBytes], given);
-      const call = arrivedCall(record, peer, { metadata, deadline: limits?.deadline, signal: this.#source, memory });
-      streamed.decoded(request, call);
-      const options = { call, maxBytes, sharedMemory, settings, parts: streamed };
-      const inferred = await inferKserve(this.#service, request, options);
-      const answer = await streamed.frameLast(inferred);
-      memory.setTo(answer === undefined ? 0 : framedBytes(answer));
-      return answer;
-    } catch (reason) {
-      const error = ServingError.from(reason);
-      record.failedWith = error.code;
-      logFailure({ reason, code: error.code, record, path }, this.#options.log);
-      // A request that its model has not had ends no stream, in Triton too.
-      const isRefusal = !record.isAdmitted && ["invalid_argument", "not_found"].includes(error.code);
-      if (metadata[REAL_STATUS] === "true" && !isRefusal) throw error;
-      if (this.#exchange.signal.aborted) return undefined;
-      return streamed.frameError(error, streamed.id ?? readRequestId(message));
-    }
+    const call = arrivedCall(record, peer, { metadata, deadline: limits?.deadline, signal, memory });
+    streamed.decoded(request, call);
+    const { maxMessageBytes: maxBytes, sharedMemory, settings } = this.#options;
+    return inferKserve(this.#service, request, { call, maxBytes, sharedMemory, settings, parts: streamed });
   }
-}
 
-/** Field of a ModelInferRequest. */
-const ID = 3;
-/** Number of fields that are searched for it: clients write it among the first. */
-const SEARCHED_FIELDS = 64;
-/** Size of the longest one that is told, in bytes. */
-const MAX_ID_BYTES = 64 * 1024;
-
-/**
- * The id of a ModelInferRequest that was not or cannot be read; empty if none of its first valid fields has it, or it
- * is too long.
- */
-export function readRequestId(bytes: Uint8Array): string {
-  const reader = new WireReader(bytes, "ModelInferRequest");
-  let id = "";
-  try {
-    for (let rest = SEARCHED_FIELDS; rest > 0 && reader.hasMore(); rest--) {
-      const tag = reader.tag();
-      if (tag === bytesTag(ID)) id = shortText(reader.bytes());
-      else reader.skip(tag);
-    }
-    return id;
-  } catch {
-    return id;
+  /**
+   * The message that tells an error, if one is still to be sent; throws the error that ends the stream for a client that
+   * asked for gRPC statuses.
+   */
+  #told(reason: unknown, message: Uint8Array, streamed: StreamedRequest): FramedMessage | undefined {
+    const { metadata, path, signal } = this.#exchange;
+    const { record } = streamed.call;
+    const error = ServingError.from(reason);
+    record.failedWith = error.code;
+    logFailure({ reason, code: error.code, record, path }, this.#options.log);
+    // A request that its model has not had ends no stream, in Triton too.
+    const isRefusal = !record.isAdmitted && ["invalid_argument", "not_found"].includes(error.code);
+    if (metadata[REAL_STATUS] === "true" && !isRefusal) throw error;
+    return signal.aborted ? undefined : streamed.frameError(error, streamed.id ?? readRequestId(message));
   }
-}
-
-function shortText({ buffer, byteOffset, length }: Uint8Array): string {
-  return length > MAX_ID_BYTES ? "" : Buffer.from(buffer, byteOffset, length).toString();
 }

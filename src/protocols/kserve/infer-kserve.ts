@@ -32,10 +32,10 @@ export interface InferOptions {
 }
 
 /**
- * Runs one request: resolves the model, checks, infers, filters, classifies. Throws
+ * Runs one request: resolves the model, checks, infers, filters, classifies. Throws, or rejects with, a
  * {@link ServingError} with Triton's texts.
  */
-export async function inferKserve(
+export function inferKserve(
   service: InferenceService,
   request: KserveRequest,
   options: InferOptions,
@@ -43,7 +43,10 @@ export async function inferKserve(
   const { call } = options;
   noteRequest(request, call);
   const ref = toModelRef(request.model, request.version);
-  return inferLeased(await acquireModel(service, ref, call), request, options);
+  const lease = acquireModel(service, ref, call);
+  return lease instanceof Promise
+    ? lease.then((own) => inferLeased(own, request, options))
+    : inferLeased(lease, request, options);
 }
 
 /** Records the request's id and model name for the log. */
@@ -84,23 +87,20 @@ async function inferShared(lease: Lease, request: KserveRequest, options: InferO
   }
 }
 
-async function infer(
-  lease: Lease,
-  request: KserveRequest,
-  { call, settings, parts }: InferOptions,
-): Promise<KserveAnswer> {
+/** Not async: it would hold all of its values for as long as an answer in parts takes. */
+function infer(lease: Lease, request: KserveRequest, { call, settings, parts }: InferOptions): Promise<KserveAnswer> {
   const { model, decoupled = false } = lease.description;
   const checked = toCheckedRequest(request, lease.description, settings);
   const { signature, inputs, outputs: wanted, scheduling } = checked;
   const asked = { request, wanted, signature: signature.spec, call };
-  const answer = await lease.infer({
+  const inferred = lease.infer({
     signature,
     inputs: { kind: "tensors", tensors: inputs },
     outputs: wanted,
-    parts: parts && sinkOf(parts, asked, decoupled),
+    parts: parts && new FormedParts(parts, asked, decoupled),
     call: withParameters(call, request, { model, ...scheduling }),
   });
-  return toAnswer(answer, asked);
+  return inferred.then((answer) => toAnswer(answer, asked));
 }
 
 /** Each part would overwrite the one before, whether or not the client has read it. */
@@ -121,22 +121,30 @@ interface Asked {
   readonly call: CallOptions;
 }
 
-/** `isDecoupled` is false also for a model that another version answers for, which may answer in parts. */
-function sinkOf(parts: KserveParts, asked: Asked, isDecoupled: boolean): PartSink {
-  let hasBegun = false;
-  const begin = () => {
-    if (hasBegun) return;
-    hasBegun = true;
-    refuseSharedParts(asked.request);
-    parts.begin?.();
-  };
-  if (isDecoupled) begin();
-  return {
-    write: async (part) => {
-      begin();
-      await parts.write(await toAnswer(part, asked));
-    },
-  };
+/** Gives each part the form that its client has asked for. */
+class FormedParts implements PartSink {
+  readonly #parts: KserveParts;
+  readonly #asked: Asked;
+  #hasBegun = false;
+
+  /** `isDecoupled` is false also for a model that another version answers for, which may answer in parts. */
+  constructor(parts: KserveParts, asked: Asked, isDecoupled: boolean) {
+    this.#parts = parts;
+    this.#asked = asked;
+    if (isDecoupled) this.#begin();
+  }
+
+  async write(part: InferResponse): Promise<void> {
+    this.#begin();
+    await this.#parts.write(await toAnswer(part, this.#asked));
+  }
+
+  #begin(): void {
+    if (this.#hasBegun) return;
+    this.#hasBegun = true;
+    refuseSharedParts(this.#asked.request);
+    this.#parts.begin?.();
+  }
 }
 
 /** A promise only for outputs that were asked for. */

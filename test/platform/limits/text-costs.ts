@@ -22,7 +22,7 @@ import { nearest } from "../../../src/platform/text/nearest.ts";
 import { toWireError } from "../../../src/platform/threads/wire-error.ts";
 import { withOwnIds } from "../../../src/protocols/endpoint-paths.ts";
 import { decodeGenerate } from "../../../src/protocols/kserve/generate-request.ts";
-import { readRequestId } from "../../../src/protocols/kserve/grpc-stream.ts";
+import { readRequestId } from "../../../src/protocols/kserve/grpc-request.ts";
 import { modelParameters, readScheduling } from "../../../src/protocols/kserve/parameters.ts";
 import { readCustomAttributes } from "../../../src/protocols/sagemaker/custom-attributes.ts";
 import { acceptedType } from "../../../src/protocols/sagemaker/invoke.ts";
