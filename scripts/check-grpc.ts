@@ -1,6 +1,7 @@
 import { execFileSync, spawn } from "node:child_process";
 import { once } from "node:events";
-import { existsSync, mkdirSync } from "node:fs";
+import { cpSync, existsSync, mkdirSync } from "node:fs";
+import { createRequire } from "node:module";
 import { join } from "node:path";
 import { createGrpcServer } from "../src/grpc/grpc-server.ts";
 import { createSilentLogger } from "../src/observability/logger.ts";
@@ -17,6 +18,8 @@ const PROGRAMS = {
   "grpc-health-probe": "github.com/grpc-ecosystem/grpc-health-probe@v0.4.61",
   grpcurl: "github.com/fullstorydev/grpcurl/cmd/grpcurl@v1.9.4",
   h2spec: "github.com/summerwind/h2spec/cmd/h2spec@latest",
+  "protoc-gen-go": "google.golang.org/protobuf/cmd/protoc-gen-go@v1.36.12",
+  "protoc-gen-go-grpc": "google.golang.org/grpc/cmd/protoc-gen-go-grpc@v1.6.2",
 };
 const FOLDER = join(process.cwd(), ".cache", "go");
 
@@ -57,12 +60,16 @@ for (const [name, module] of Object.entries(PROGRAMS)) {
   mkdirSync(FOLDER, { recursive: true });
   execFileSync("go", ["install", module], { stdio: "inherit", env: { ...process.env, GOBIN: FOLDER } });
 }
+buildStreamClient();
 const protocols = [interop, kserve, grpcHealth, grpcReflection];
 const options = { host: "127.0.0.1", port: 0, protocols, settings: sliceSettings({}), log: createSilentLogger() };
-/** A model that gives each number as a part. */
+/** A model that gives each number as a part, but fails at 13, and gives none after 0. */
 const service = new PartsService(async function* ({ x }) {
-  for (const value of (x?.data ?? []) as Float32Array)
+  for (const value of (x?.data ?? []) as Float32Array) {
+    if (value === 13) throw new Error("no thirteenth part");
+    if (value === 0) await new Promise(() => {});
     yield { x: createTensor("float32", [1], Float32Array.of(value)) };
+  }
 });
 const server = await createGrpcServer(service, options);
 const { port } = server;
@@ -71,6 +78,9 @@ const address = `127.0.0.1:${port}`;
 report("grpc-go's interoperability client", await Promise.all(INTEROP_CASES.map(askClient)));
 report("grpc-health-probe", [await run("Check", ["grpc-health-probe", `-addr=${address}`], /status: SERVING/)]);
 report("grpcurl", await Promise.all(GRPCURL_CASES.map(askGrpcurl)));
+report("grpc-go's stubs of V2, streams", [
+  await run("answers in parts", ["stream/stream", address], /^(\d+) of \1 passed/m),
+]);
 report("h2spec", await askH2spec());
 await server.close(0);
 
@@ -78,6 +88,29 @@ await server.close(0);
 interface Verdict {
   readonly name: string;
   readonly fault?: string;
+}
+
+/** Builds test/grpc/interop/stream_client.go with the stubs that grpc-go's own generators make of proto/inference. */
+function buildStreamClient(): void {
+  const out = join(FOLDER, "stream");
+  mkdirSync(out, { recursive: true });
+  const opt = "module=stream";
+  const plugins = ["protoc-gen-go", "protoc-gen-go-grpc"].map((name) => ({ local: join(FOLDER, name), out: ".", opt }));
+  const override = [{ file_option: "go_package", value: "stream/inference" }];
+  const template = JSON.stringify({ version: "v2", managed: { enabled: true, override }, plugins });
+  const buf = createRequire(import.meta.url).resolve("@bufbuild/buf/bin/buf");
+  const stdio = "inherit";
+  execFileSync(
+    process.execPath,
+    [buf, "generate", "proto", "--path", "proto/inference", "--output", out, "--template", template],
+    { stdio },
+  );
+  cpSync("test/grpc/interop/stream_client.go", join(out, "main.go"));
+  const go = (...args: string[]) => execFileSync("go", args, { cwd: out, stdio });
+  if (!existsSync(join(out, "go.mod"))) go("mod", "init", "stream");
+  go("get", "google.golang.org/grpc@v1.85.0", "google.golang.org/protobuf@v1.36.12");
+  go("mod", "tidy");
+  go("build", "-o", "stream", ".");
 }
 
 function askClient(name: string): Promise<Verdict> {
