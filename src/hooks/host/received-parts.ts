@@ -72,7 +72,7 @@ export class HookStreams {
   }
 }
 
-/** An answer that may come in parts: no functions with a context, which would take most of a kilobyte of each open stream. */
+/** An answer that may come in parts: no functions with a context, which took most of a kilobyte of each stream. */
 export class HookAnswer implements PartReaderOptions<InferResponse> {
   readonly signal: CancelSignal;
   readonly limits: CallLimits | undefined;

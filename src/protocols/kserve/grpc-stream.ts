@@ -267,7 +267,7 @@ class InferStream {
   }
 
   /**
-   * The message that tells an error, if one is still to be sent; throws the error that ends the stream for a client that
+   * The message that tells an error, if one is still to be sent; throws the one that ends the stream for a client that
    * asked for gRPC statuses.
    */
   #told(reason: unknown, message: Uint8Array, streamed: StreamedRequest): FramedMessage | undefined {
