@@ -19,7 +19,7 @@ const ALONE = [
   "test/*.test.ts",
   "test/{examples,faults,hooks/host,platform/codec-host,platform/native}/**/*.test.ts",
   "test/tensor/codecs/json/json-memory.test.ts",
-  "test/cli/{,commands/,lifecycle/}*.test.ts",
+  "test/cli/{,commands/,lifecycle/,scaffold/}*.test.ts",
   "test/drivers/{,onnx/**/,openvino/**/,python/,pytorch/,tensorflow/,tensorflow/{keras,native,tfjs,tflite}/}*.test.ts",
   "test/platform/limits/**/*.test.ts",
   "test/platform/machine/system.test.ts",

@@ -10,6 +10,7 @@ import { publicDeclarations } from "./public-declarations.ts";
 
 interface Manifest {
   readonly exports: unknown;
+  readonly bin?: unknown;
   readonly files: readonly string[];
   readonly dependencies?: Readonly<Record<string, string>>;
   readonly peerDependencies?: Readonly<Record<string, string>>;
@@ -66,9 +67,9 @@ function copyProto(folder: string, { files }: Manifest): void {
   }
 }
 
-/** The exported files of an ending, from `dist` on and without it. */
-function pathsIn({ exports }: Manifest, ending: string): string[] {
-  const paths = [...JSON.stringify(exports).matchAll(/"\.\/dist\/([^".]+)\.([^"]+)"/g)];
+/** The exported files and the programs of an ending, from `dist` on and without it. */
+function pathsIn({ exports, bin }: Manifest, ending: string): string[] {
+  const paths = [...JSON.stringify([exports, bin]).matchAll(/"(?:\.\/)?dist\/([^".]+)\.([^"]+)"/g)];
   return paths.flatMap(([, path, found]) => (found === ending ? [path as string] : []));
 }
 

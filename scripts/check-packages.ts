@@ -4,13 +4,23 @@
  */
 import assert from "node:assert/strict";
 import { execFile } from "node:child_process";
-import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
+import {
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  symlinkSync,
+  writeFileSync,
+} from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
 import { createServer } from "../src/index.ts";
 import { runCommand } from "../test/helpers/run-command.ts";
+import { startCommand } from "../test/helpers/start-command.ts";
 
 const root = fileURLToPath(new URL("..", import.meta.url));
 const place = mkdtempSync(join(tmpdir(), "kserving-packages-"));
@@ -42,23 +52,30 @@ await model.close();
 console.log(JSON.stringify([toNested(y, Number), wrong, nowhere]));
 `;
 
+/** Packs a folder's package; returns its archive and that one's size. */
+function pack(folder: string): { readonly tarball: string; readonly size: number } {
+  const flags = ["--json", "--ignore-scripts", "--pack-destination", place];
+  const [{ filename, size }] = JSON.parse(runCommand("npm", ["pack", ...flags], { cwd: folder }));
+  return { tarball: join(place, filename), size };
+}
+
 /** Packs a package, checks the tarball, and installs it alone; returns its new folder. */
 function installAlone(name: string): string {
   const source = join(root, "packages", name);
   const manifest = JSON.parse(readFileSync(join(source, "package.json"), "utf8"));
   assert.equal(manifest.version, version, `packages/${name} has not the version of kserving`);
-  const [packed] = JSON.parse(runCommand("npm", ["pack", "--json", "--pack-destination", place], { cwd: source }));
-  const tarball = join(place, packed.filename);
+  const { tarball, size } = pack(source);
   const bin = (tool: string) => join(root, "node_modules/.bin", tool);
   console.log(runCommand(bin("publint"), [tarball, "--strict"], { cwd: root }).trim());
-  runCommand(bin("attw"), [tarball, "--profile", "esm-only"], { cwd: root });
+  // A program has no types.
+  if ("." in manifest.exports) runCommand(bin("attw"), [tarball, "--profile", "esm-only"], { cwd: root });
   const folder = join(place, name);
   mkdirSync(folder);
   writeFileSync(join(folder, "package.json"), '{ "type": "module", "private": true }\n');
   runCommand("npm", ["install", "--omit=optional", "--omit=peer", "--no-audit", "--no-fund", tarball], { cwd: folder });
   const found = installed(folder);
   console.log(
-    `${manifest.name}: packed ${kilobytes(packed.size)}, installed ${found.packages} packages, ${kilobytes(found.bytes)}`,
+    `${manifest.name}: packed ${kilobytes(size)}, installed ${found.packages} packages, ${kilobytes(found.bytes)}`,
   );
   return folder;
 }
@@ -82,6 +99,46 @@ async function answerOf(folder: string, program: string, args: readonly string[]
   return JSON.parse(stdout);
 }
 
+/** Makes folders by the package create-kserving, with the packed server in them, and asks what they serve. */
+async function checkCreate(): Promise<void> {
+  const folder = installAlone("create");
+  const create = (...words: string[]) =>
+    runCommand("npm", ["exec", "--", "create-kserving", ...words], { cwd: folder });
+  const { tarball } = pack(root);
+  const kinds = { hooks: "scale:predict", project: "scale:predict", driver: "double:predict" };
+  for (const [kind, path] of Object.entries(kinds)) {
+    assert.match(create(kind, kind), /^ {2}npm install$/m);
+    const made = join(folder, kind);
+    const { scripts, dependencies } = JSON.parse(readFileSync(join(made, "package.json"), "utf8"));
+    assert.deepEqual(dependencies, { kserving: `^${version}` });
+    if (kind === "hooks") runCommand("npm", ["install", "--no-audit", "--no-fund", tarball], { cwd: made });
+    else symlinkSync("../hooks/node_modules", join(made, "node_modules"));
+    for (const script of ["test", "typecheck"]) runCommand("npm", ["run", script], { cwd: made });
+    assert.deepEqual(await answerOfStart(scripts.start, made, path), KIND_ANSWERS[kind]);
+    console.log(`create-kserving: the tests, the types and the server of its ${kind} work`);
+  }
+}
+
+/** Answers to the numbers 1 and 2.5, by the kind of the folder. */
+const KIND_ANSWERS: Readonly<Record<string, unknown>> = {
+  hooks: { outputs: [2, 5] },
+  project: { outputs: [3, 7.5] },
+  driver: { outputs: [3, 6] },
+};
+
+/** Starts a server as the folder's `npm start` does, on free ports, and asks it. */
+async function answerOfStart(start: string, cwd: string, path: string): Promise<unknown> {
+  const [program = "", ...words] = start.split(" ");
+  const command = [join(cwd, "node_modules/.bin", program), ...words, "--port", "0", "--http-port", "0"];
+  const server = await startCommand(command, { cwd });
+  try {
+    const body = JSON.stringify({ inputs: { x: [1, 2.5] } });
+    return await (await fetch(`${server.http}/v1/models/${path}`, { method: "POST", body })).json();
+  } finally {
+    await server.stop();
+  }
+}
+
 const half = join(root, "test/fixtures/models/half-plus-two.onnx");
 const server = await createServer({ models: { half: { path: half } }, http: {} });
 try {
@@ -100,6 +157,8 @@ try {
   const answer = await answerOf(tensorflow, TENSORFLOW, [join(root, "test/fixtures/tensorflow/half_plus_two")]);
   assert.deepEqual(answer, [[2.5, 3.25], "invalid_argument", "failed_precondition"]);
   console.log("kserving-tensorflow: a SavedModel runs");
+
+  await checkCreate();
 } finally {
   await server.close();
   rmSync(place, { recursive: true, force: true });

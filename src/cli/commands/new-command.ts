@@ -1,22 +1,13 @@
-import { mkdirSync, symlinkSync, writeFileSync } from "node:fs";
-import { basename, join, resolve } from "node:path";
+import { mkdirSync, symlinkSync } from "node:fs";
+import { join, resolve } from "node:path";
 import { fileURLToPath } from "node:url";
 import { Argument, type Command } from "commander";
 import { isAddress } from "../../client/model-address.ts";
 import { failedPrecondition, invalidArgument } from "../../errors.ts";
-import { outputProblem } from "../../platform/text/file-problem.ts";
-import { shellWord } from "../../platform/text/terminal.ts";
 import { withProgress } from "../live-line.ts";
 import { type ClientSource, clientFiles } from "../scaffold/client-files.ts";
-import {
-  agentsText,
-  DRIVER_FILES,
-  HOOK_FILES,
-  PROJECT_FILES,
-  type Scaffold,
-  type ScaffoldFiles,
-  STREAM_FILES,
-} from "../scaffold/scaffold.ts";
+import { type FolderKind, KINDS, nextCommands, scaffoldFiles, writeFolder } from "../scaffold/new-folder.ts";
+import { STREAM_FILES } from "../scaffold/scaffold.ts";
 import { createParser, runParser } from "./create-parser.ts";
 import { assertEmptyFolder } from "./out-files.ts";
 import { authorizationAt, refuseBareAddress } from "./server-addresses.ts";
@@ -71,24 +62,23 @@ async function run(kind: ScaffoldKind, given: string | undefined, { json = false
   if (kind !== "client" && Object.keys(ofClient).length > 0)
     throw invalidArgument(`--server and --remote-auth-file are for kserving new client, not for new ${kind}.`);
   if (kind !== "hooks" && stream) throw invalidArgument(`--stream is for kserving new hooks, not for new ${kind}.`);
-  const source = kind === "client" ? await describeServer(ofClient) : undefined;
-  const packageRoot = fileURLToPath(new URL("../../../", import.meta.url)).replace(/[\\/]$/, "");
-  const files = scaffoldFiles({ source, kind: stream ? "stream" : kind, folder, packageRoot });
-  try {
-    const bin = join(folder, "node_modules", ".bin");
-    mkdirSync(bin, { recursive: true });
-    for (const [file, text] of Object.entries(files)) writeFileSync(join(folder, file), text);
-    symlinkSync(packageRoot, join(folder, "node_modules", "kserving"), "junction");
-    // As npm would: its scripts find the program there. Windows lets few users make such links.
-    if (process.platform !== "win32") symlinkSync("../kserving/bin/kserving.cjs", join(bin, "kserving"), "file");
-  } catch (cause) {
-    throw invalidArgument(`The folder "${name}" ${outputProblem(cause)}; expected one that can be written.`, cause);
-  }
+  const ofKind = () => (stream ? STREAM_FILES : KINDS[kind as FolderKind]);
+  const scaffold = kind === "client" ? clientFiles(await describeServer(ofClient)) : ofKind();
+  const files = scaffoldFiles(scaffold, { folder, linked: PACKAGE_ROOT });
+  writeFolder(name, files, () => linkProgram(folder));
   if (json) return console.log(JSON.stringify({ folder, files: Object.keys(files) }, null, 2));
-  const commands = [`cd ${shellWord(name)}`, ...(kind === "client" ? [] : ["npm test"]), "npm start"];
-  console.log(
-    [`${name} has ${Object.keys(files).join(", ")}.`, "", ...commands.map((command) => `  ${command}`)].join("\n"),
-  );
+  console.log(nextCommands(name, files));
+}
+
+/** The folder of this program. */
+const PACKAGE_ROOT = fileURLToPath(new URL("../../../", import.meta.url)).replace(/[\\/]$/, "");
+
+function linkProgram(folder: string): void {
+  const bin = join(folder, "node_modules", ".bin");
+  mkdirSync(bin, { recursive: true });
+  symlinkSync(PACKAGE_ROOT, join(folder, "node_modules", "kserving"), "junction");
+  // As npm would: its scripts find the program there. Windows lets few users make such links.
+  if (process.platform !== "win32") symlinkSync("../kserving/bin/kserving.cjs", join(bin, "kserving"), "file");
 }
 
 /** The models that a server has now. */
@@ -104,65 +94,5 @@ async function describeServer({ server: address = ADDRESS, remoteAuthFile }: New
 }
 
 /** Kinds of folders that `kserving new` makes. */
-const SCAFFOLD_KINDS = ["hooks", "driver", "project", "client"] as const;
-/** One of {@link SCAFFOLD_KINDS}. */
-type ScaffoldKind = (typeof SCAFFOLD_KINDS)[number];
-
-const SCAFFOLDS: Readonly<Record<Exclude<ScaffoldKind, "client"> | "stream", Scaffold>> = {
-  hooks: HOOK_FILES,
-  stream: STREAM_FILES,
-  driver: DRIVER_FILES,
-  project: PROJECT_FILES,
-};
-
-/** Versions of the packages that an editor and the compiler need. */
-const TYPES = { "@types/node": "^20.19.0", typescript: ">=5.7" };
-
-/** A folder to write. */
-interface NewFolder {
-  /** The models that a client's folder calls; absent = another kind. */
-  readonly source?: ClientSource | undefined;
-  /** `stream` = hooks that answer in parts. */
-  readonly kind: ScaffoldKind | "stream";
-  readonly folder: string;
-  /** The folder of this program. */
-  readonly packageRoot: string;
-}
-
-/** All files of a new folder. */
-function scaffoldFiles({ source, kind, folder, packageRoot }: NewFolder): ScaffoldFiles {
-  const scaffold = kind === "client" ? clientFiles(source as ClientSource) : SCAFFOLDS[kind];
-  const { start, files } = scaffold;
-  const test = kind === "client" ? {} : { test: "node --test" };
-  const manifest = {
-    name:
-      basename(folder)
-        .toLowerCase()
-        .replace(/[^a-z0-9._-]/g, "-")
-        .replace(/^[._]+/, "") || "serving",
-    private: true,
-    type: "module",
-    scripts: { start, ...test, typecheck: "tsc" },
-    dependencies: { kserving: `file:${packageRoot}` },
-    devDependencies: TYPES,
-  };
-  return {
-    "package.json": `${JSON.stringify(manifest, null, 2)}\n`,
-    "tsconfig.json": `${JSON.stringify(compilerChoices(files), null, 2)}\n`,
-    ".gitignore": "node_modules/\n",
-    "AGENTS.md": agentsText(scaffold),
-    ...files,
-  };
-}
-
-/** A program in JavaScript has types too. */
-function compilerChoices(files: ScaffoldFiles): object {
-  const programs = Object.keys(files).filter((file) => file.endsWith(".mjs") && !file.endsWith(".test.mjs"));
-  const compilerOptions = { ...COMPILER, ...(programs.length > 0 && { allowJs: true }) };
-  return { compilerOptions, include: ["*.ts", ...programs] };
-}
-
-const COMPILER = {
-  ...{ strict: true, noEmit: true, skipLibCheck: true, noUncheckedIndexedAccess: true },
-  ...{ target: "es2023", module: "nodenext", types: ["node"], allowImportingTsExtensions: true },
-};
+const SCAFFOLD_KINDS = [...Object.keys(KINDS), "client"];
+type ScaffoldKind = FolderKind | "client";

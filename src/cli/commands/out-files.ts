@@ -11,8 +11,11 @@ export function writeOut(path: string, content: string | Uint8Array): void {
   }
 }
 
-/** Throws `invalid_argument` for a folder that has files or cannot be read; `name` is its path as it was given. */
-export function assertEmptyFolder(folder: string, name: string): void {
+/**
+ * Throws `invalid_argument` for a folder that has files or cannot be read; `name` is its path as it was given, and
+ * `command` takes another one.
+ */
+export function assertEmptyFolder(folder: string, name: string, command?: string): void {
   let entries: readonly string[] = [];
   try {
     entries = readdirSync(folder);
@@ -25,6 +28,6 @@ export function assertEmptyFolder(folder: string, name: string): void {
   }
   if (entries.length > 0)
     throw invalidArgument(
-      `The folder "${name}" has ${entries.slice(0, 3).join(", ")} in it; expected one that is empty or not there.`,
+      `The folder "${name}" has ${entries.slice(0, 3).join(", ")} in it; expected one that is empty or not there${command === undefined ? "" : `: ${command}`}.`,
     );
 }

@@ -14,9 +14,14 @@ interface About {
   readonly pages: readonly string[];
 }
 
+/** The file among those of a folder that `npm test` runs; undefined if there is none. */
+export function testOf(files: ScaffoldFiles): string | undefined {
+  return Object.keys(files).find((file) => file.endsWith(".test.mjs"));
+}
+
 /** The text of AGENTS.md, which coding assistants read first. */
 export function agentsText({ start, files, about: { purpose, pages } }: Scaffold): string {
-  const test = Object.keys(files).find((file) => file.endsWith(".test.mjs"));
+  const test = testOf(files);
   const [testing, advice] =
     test === undefined
       ? ["", "After each change run the compiler."]
