@@ -89,7 +89,7 @@ export type AnyHooks = Hooks<AnyState, Loose>;
 /** State without a declared type: any attribute. */
 export type AnyState = Record<string, Loose>;
 
-/** Every `-o` option as text, and the models' paths. */
+/** Every `-o` option as text, declared ones also by their defaults, and the models' paths. */
 export type InitParams = Readonly<Record<string, string>> & {
   /** The first model's path. */
   readonly model_path: string;

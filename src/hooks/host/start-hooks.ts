@@ -70,10 +70,19 @@ class LoadedModels {
 
 async function runInit(hooks: HookSet | undefined, parts: StartParts, loaded: LoadedModels): Promise<unknown> {
   if (hooks?.init === undefined) return undefined;
-  const { file, params } = parts;
+  const { file } = parts;
+  const params = withDefaults(parts.params, hooks.options);
   const init = async () => hooks.init?.(params, initContext(parts, loaded));
   const initialised = init().catch((reason) => Promise.reject(initError(reason, file)));
   return withinStartLimit(initialised, `init_hook of ${file} has not returned`, parts);
+}
+
+/** Declared options that are not given have their defaults, as text too. */
+function withDefaults(params: InitParams, options: HookSet["options"] = {}): InitParams {
+  const defaults = Object.entries(options).flatMap(([key, spec]) =>
+    "default" in spec && spec.default !== undefined ? [[key, String(spec.default)] as const] : [],
+  );
+  return { ...Object.fromEntries(defaults), ...params };
 }
 
 /** A wrong argument from a hook is not a wrong argument of the command line. */

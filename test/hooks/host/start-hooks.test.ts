@@ -36,6 +36,22 @@ describe("an init_hook that fails is named with its file, as a failed start", ()
   });
 });
 
+test("init_hook gets what was given as text, and the defaults of declared options that were not", async () => {
+  const seen: unknown[] = [];
+  const hooks: Hooks = {
+    options: {
+      factor: { type: "number", default: 2, help: "" },
+      loud: { type: "boolean", default: false, help: "" },
+      top: { type: "integer", default: 5, help: "" },
+      labels: { type: "string", help: "" },
+    },
+    init_hook: (params) => void seen.push(params),
+    preprocess: (inputs) => inputs,
+  };
+  await loadPipeline({ hooks, options: { top: "3" } });
+  expect(seen).toEqual([{ factor: "2", loud: "false", top: "3", model_path: "", model_paths: [""] }]);
+});
+
 describe("loadModel refuses", () => {
   const usage = 'expected ctx.loadModel("onnx", "model.onnx", { option: "text" }).';
 
