@@ -78,7 +78,13 @@ async function run(
   const files = exportFiles(target, deployment, { folder: paths, isRemote: isRemoteAddress, readExample });
   writeAll({ ...files, [packed.name]: packed.bytes }, { folder, to });
   const steps = nextSteps(target, { ...deployment, to, hasModelImage: MODEL_FILE in files });
-  const notes = [...secretNote(target, deployment.secrets), ...wordNote(args), ...imageNote(target, deployment.image)];
+  const notes = [
+    ...secretNote(target, deployment.secrets),
+    ...writtenNote(target, deployment.written),
+    ...deviceNote(target, deployment),
+    ...wordNote(args),
+    ...imageNote(target, deployment.image),
+  ];
   const names = [...Object.keys(files), packed.name];
   if (json) return console.log(JSON.stringify({ folder, files: names, notes, commands: steps }, null, 2));
   console.log([`${to} has ${names.join(", ")}.`, ...notes, "", ...steps.map((step) => `  ${step}`)].join("\n"));
@@ -105,6 +111,22 @@ function secretNote(target: ExportTarget, flags: readonly string[]): readonly st
   ];
 }
 
+/** A service of systemd has folders for what it writes. */
+function writtenNote(target: ExportTarget, written: Deployment["written"]): readonly string[] {
+  const flags = Object.keys(written).filter((flag) => !written[flag]?.startsWith("/tmp/"));
+  if (target === "systemd" || flags.length === 0) return [];
+  return [
+    `What ${flags.join(", ")} name is written, and a container may write below /tmp alone: name a path there, or mount a folder where the flags have it.`,
+  ];
+}
+
+function deviceNote(target: ExportTarget, { name, hasDevice }: Deployment): readonly string[] {
+  if (target !== "systemd" || !hasDevice) return [];
+  return [
+    `${name}.service sees the devices of this system (PrivateDevices=no), for a model asks for one; a device of a group also needs SupplementaryGroups=, such as render.`,
+  ];
+}
+
 /** Passwords in addresses and options are what the server starts with. */
 function wordNote(args: readonly string[]): readonly string[] {
   const secret = args.map(maskSecrets).filter((word, index) => word !== args[index]);
@@ -117,8 +139,9 @@ const PULLED: readonly ExportTarget[] = ["kubernetes", "helm", "kserve", "sagema
 
 function imageNote(target: ExportTarget, image: string): readonly string[] {
   if (!PULLED.includes(target) || isPushed(image)) return [];
+  const others = target === "helm" ? `, or set image and imagePullPolicy` : "";
   return [
-    `"${image}" names no registry, so nothing pulls it: load it where it runs (kind load docker-image ${image}), or export again with --image REGISTRY/${image}.`,
+    `"${image}" names no registry, so nothing pulls it: load it where it runs (kind load docker-image ${image}), or export again with --image REGISTRY/${image}${others}.`,
   ];
 }
 

@@ -22,6 +22,10 @@ interface GivenModel {
 const NATIVE: ImageNeeds = { runtimes: ["tensorflow"], packages: [] };
 const NOTHING: ImageNeeds = { runtimes: [], packages: [] };
 
+/** The build of ONNX Runtime for GPUs, which is no part of the package. */
+const ONNX_ON_CUDA = "onnx --device cuda";
+const ON_CUDA = /^(?:gpu|cuda|tensorrt)$/i;
+
 /** Packages that kserving is installed without. */
 const PACKAGES: Partial<Record<ModelFormat, string>> = {
   tflite: "@litertjs/core",
@@ -52,6 +56,7 @@ export async function needsOf(models: readonly GivenModel[], hooks: readonly str
     const located = await locate(model);
     if (located === undefined) continue;
     drivers.add(located.driver);
+    if (located.driver === "onnx" && ON_CUDA.test(model.options.runtime_backend ?? "")) runtimes.add(ONNX_ON_CUDA);
     if (located.driver !== "tensorflow") continue;
     const needs = await tensorflowNeeds(located.path, model.options);
     for (const name of needs.runtimes) runtimes.add(name);

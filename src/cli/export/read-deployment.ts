@@ -53,6 +53,8 @@ export async function readDeployment(
     ),
     ...(mainHook !== undefined && { hooks: [mainHook, ...imported] as const }),
     secrets: secretsOf(commandLine),
+    written: writtenBy(commandLine),
+    hasDevice: models.some(({ options }) => DEVICE_OPTIONS.some((key) => DEVICE.test(options[key] ?? ""))),
     variables: variablesOf(commandLine),
     hasConfig: settings.config.length > 0,
     ...(await needsOf(models, hooks)),
@@ -132,11 +134,25 @@ function textOf(value: unknown): string {
   return Array.isArray(value) ? value.join(",") : String(value);
 }
 
-/** Flags of keys, certificates and users. */
-function secretsOf({ origins }: ServeCommandLine): readonly string[] {
+/** Flags of keys, certificates and users; a set of keys may be at an address. */
+function secretsOf({ settings, origins }: ServeCommandLine): readonly string[] {
   const all: Readonly<Record<string, Setting>> = { ...AUTH_SETTINGS, ...ENCRYPTION_SETTINGS };
-  return [...origins.keys()].filter((name) => all[name]?.isPath).map(flagOf);
+  const isFile = (name: SettingName) =>
+    name === "authJwks" ? !/^https?:/i.test(settings.authJwks ?? "") : all[name]?.isPath;
+  return [...origins.keys()].filter(isFile).map(flagOf);
 }
+
+/** Settings that name what the server writes. */
+const WRITTEN = ["logPath", "requestLog", "keepFatalRequests", "grpcSocketPath", "modelCache"] as const;
+
+function writtenBy({ settings, origins }: ServeCommandLine): Readonly<Record<string, string>> {
+  const given = WRITTEN.filter((name) => origins.has(name));
+  return Object.fromEntries(given.map((name) => [flagOf(name), settings[name] ?? ""]));
+}
+
+/** Options of drivers that say what computes a model. */
+const DEVICE_OPTIONS = ["runtime_backend", "device"];
+const DEVICE = /gpu|npu|cuda|tensorrt|auto/i;
 
 function ownPath(path: string, toOwn: (path: string) => string): string {
   return isRemoteAddress(path) ? path : toOwn(path);

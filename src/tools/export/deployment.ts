@@ -17,6 +17,8 @@ export interface Deployment {
   readonly hooks?: readonly [string, ...string[]];
   /** Flags that name files with secrets, which an image must not have. */
   readonly secrets: readonly string[];
+  /** Paths that the server writes, by the flags that name them. */
+  readonly written: Readonly<Record<string, string>>;
   /** The settings that say how the server runs, as variables of the environment. */
   readonly variables: Readonly<Record<string, string>>;
   /** True if a configuration file describes models. */
@@ -24,6 +26,8 @@ export interface Deployment {
   /** Drivers of the models, each once. */
   readonly drivers: readonly string[];
   readonly needs: ImageNeeds;
+  /** True if an option of a model asks for a GPU or the like, which is a device of the system. */
+  readonly hasDevice: boolean;
   /** Host of the ports, if the command line says one. */
   readonly host?: string;
   readonly grpcPort: number;

@@ -204,12 +204,15 @@ function packScript(deployment: Deployment): string {
     "#!/bin/sh",
     "# Writes model.tar.gz; run it where the command line was given.",
     "set -eu",
+    "# The server's user is another than the one who unpacks it.",
+    "umask 022",
     "folder=$(mktemp -d)",
     ...deployment.models.flatMap((model) => packLines(model, deployment.files)),
     ...hooks.flatMap(({ file, target }) => [
       `mkdir -p "$folder/code/"${shellQuoted(posix.dirname(target))}`,
       `cp ${shellQuoted(file)} "$folder/code/"${shellQuoted(target)}`,
     ]),
+    `chmod -R u+rwX,go+rX,go-w "$folder"`,
     `tar -czf model.tar.gz -C "$folder" .`,
     `rm -rf "$folder"`,
     "",
@@ -224,9 +227,9 @@ function packLines(model: DeployedModel, files: readonly string[]): readonly str
   const { path } = model;
   const target = `"$folder/"${shellQuoted(nameOf(model))}`;
   if (!path.endsWith("/"))
-    return [`mkdir -p ${target}/1`, `cp -R ${filesBeside(path, files).map(shellQuoted).join(" ")} ${target}/1/`];
+    return [`mkdir -p ${target}/1`, `cp -RL ${filesBeside(path, files).map(shellQuoted).join(" ")} ${target}/1/`];
   return [
-    `if ls -d ${shellQuoted(path)}[0-9]*/ >/dev/null 2>&1; then mkdir -p ${target} && cp -R ${shellQuoted(path)}. ${target}/; else mkdir -p ${target}/1 && cp -R ${shellQuoted(path)}. ${target}/1/; fi`,
+    `if ls -d ${shellQuoted(path)}[0-9]*/ >/dev/null 2>&1; then mkdir -p ${target} && cp -RL ${shellQuoted(path)}. ${target}/; else mkdir -p ${target}/1 && cp -RL ${shellQuoted(path)}. ${target}/1/; fi`,
   ];
 }
 

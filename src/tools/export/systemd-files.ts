@@ -12,12 +12,18 @@ export const INSTALL_FILE = "install.sh";
 /** Reads a file of examples/systemd, whose units the exported ones are. */
 type ReadExample = (name: string) => string;
 
-/** Settings that name files which the server writes. */
-const WRITTEN = ["KSERVING_LOG_PATH", "KSERVING_REQUEST_LOG", "KSERVING_KEEP_FATAL_REQUESTS"];
+/** The folder of a service in which a flag's file or folder has to be; others it may not write, or no one reaches. */
+const PLACES: Readonly<Record<string, "log" | "run" | "cache">> = {
+  "--log-path": "log",
+  "--request-log": "log",
+  "--keep-fatal-requests": "log",
+  "--grpc-socket-path": "run",
+  "--model-cache": "cache",
+};
 
 /**
  * A service of systemd with its sockets, the rotation of its log, and the script that installs them with the program
- * and the files of the command line. Throws `invalid_argument` for a host that is no address, and for a log that the
+ * and the files of the command line. Throws `invalid_argument` for a host that is no address, and for a path that the
  * service may not write.
  */
 export function systemdFiles(deployment: Deployment, readExample: ReadExample): ExportedFiles {
@@ -36,15 +42,23 @@ export function systemdFiles(deployment: Deployment, readExample: ReadExample): 
 
 /** Folders of a service by its name; that of the credentials root alone reads. */
 function foldersOf(name: string) {
-  return { program: `/opt/${name}`, files: `/srv/${name}`, credentials: `/etc/${name}`, log: `/var/log/${name}` };
+  const written = { log: `/var/log/${name}`, run: `/run/${name}`, cache: `/var/cache/${name}` };
+  return { program: `/opt/${name}`, files: `/srv/${name}`, credentials: `/etc/${name}`, ...written };
 }
 
-function assertWritable({ name, variables }: Deployment): void {
-  const { log } = foldersOf(name);
-  const wrong = WRITTEN.map((variable) => variables[variable]).find((path) => path && !path.startsWith(`${log}/`));
-  if (wrong === undefined) return;
-  throw invalidArgument(`The service writes below ${log} alone; expected a path there, not ${wrong}.`);
+function assertWritable({ name, written }: Deployment): void {
+  const folders = foldersOf(name);
+  for (const [flag, path] of Object.entries(written)) {
+    const folder = folders[PLACES[flag] ?? "log"];
+    if (!`${posix.normalize(path)}/`.startsWith(`${folder}/`))
+      throw invalidArgument(
+        `The service writes what ${flag} names below ${folder} alone; expected a path there, not ${path}.`,
+      );
+  }
 }
+
+const SEES_DEVICES = `# A model's options ask for a device.
+PrivateDevices=no`;
 
 function service(deployment: Deployment, unit: string, sockets: readonly string[]): string {
   const { name, drivers, secrets } = deployment;
@@ -58,7 +72,8 @@ function service(deployment: Deployment, unit: string, sockets: readonly string[
     `Environment=KSERVING_RUNTIMES_DIR=${program}/runtimes`,
     ...(pythonPackages(drivers) ? [`Environment=VIRTUAL_ENV=${program}/python`] : []),
   ];
-  return unit
+  const ofDevices = deployment.hasDevice ? unit.replace(/^# A GPU needs.*\nPrivateDevices=yes$/m, SEES_DEVICES) : unit;
+  return ofDevices
     .replace(/^Description=.*$/m, `$& ${name}`)
     .replace(/^ExecStart=.*$/m, () => lines.join("\n"))
     .replace(/^TimeoutStopSec=.*$/m, `TimeoutStopSec=${graceSeconds(deployment)}`);

@@ -62,7 +62,7 @@ test("a command line is read as it would be served", async () => {
     models: [{ name: "half-plus-two", path: MODEL }],
     needs: { runtimes: [], packages: [] },
     ...{ drivers: ["onnx"], grpcPort: 9100, httpPort: 9001, stopSeconds: 21, hasConfig: false },
-    secrets: ["--tls-cert", "--tls-key"],
+    ...{ secrets: ["--tls-cert", "--tls-key"], written: {}, hasDevice: false },
     variables: expect.objectContaining({ KSERVING_MAX_QUEUE: "7", KSERVING_SHUTDOWN_DELAY: "1" }),
   });
 });
@@ -144,6 +144,27 @@ test("export says of an image without a registry that nothing pulls it", async (
   const { stdout } = await runCommand(["export", "kubernetes", "--to", folder, "--", MODEL]);
   expect(stdout).toContain('"half-plus-two:1" names no registry, so nothing pulls it');
   expect(stdout).not.toContain("docker push");
+});
+
+test("export says which files are to be mounted: keys, unless at an address, and what is written but for /tmp", async () => {
+  const notesOf = async (target: string, ...args: string[]) => {
+    const folder = join(tempFolder(), "out");
+    const { stdout } = await runCommand(["export", target, "--to", folder, "--json", "--", MODEL, ...args]);
+    return JSON.parse(stdout).notes.join("\n");
+  };
+  const jwt = ["--auth-jwt-issuer=i", "--auth-jwt-audience=a"];
+  expect(await notesOf("docker", "--auth-jwks=keys.json", ...jwt)).toContain(
+    "Files of --auth-jwks are not in the image",
+  );
+  expect(await notesOf("docker", "--auth-jwks=https://id.example/keys", ...jwt)).toBe("");
+  expect(await notesOf("docker", "--log-path=logs/s.log", "--request-log=/tmp/r.jsonl")).toMatch(
+    /^What --log-path name is/,
+  );
+  expect(await notesOf("docker", "--request-log=/tmp/r.jsonl")).toBe("");
+  expect(await notesOf("systemd", "-o", "runtime_backend=CUDA")).toContain("kserving.service sees the devices");
+  expect(await notesOf("systemd", "--auth-jwks=keys.json", ...jwt)).toContain(
+    "install.sh copies the files of --auth-jwks",
+  );
 });
 
 test("export for systemd says what installs the service, which may listen on this machine alone", async () => {

@@ -22,6 +22,15 @@ test.each([
   expect([drivers, needs]).toEqual([["tensorflow"], { runtimes: [], packages: [], ...expected }]);
 });
 
+test("an image has ONNX Runtime's build for GPUs where a model's options ask for one", async () => {
+  const needsOn = async (backend: string) => {
+    const options = { runtime_backend: backend };
+    return (await needsOf([{ path: "test/fixtures/models/half-plus-two.onnx", options }], [])).needs.runtimes;
+  };
+  expect(await needsOn("CUDA")).toEqual(["onnx --device cuda"]);
+  expect(await needsOn("CPU")).toEqual([]);
+});
+
 test("options of the command line and of stages count", async () => {
   const drivers = ["--driver=tensorflow", "--driver=onnx"];
   const paths = [`--model-path=${SAVED}/half_plus_two`, "--model-path=test/fixtures/models/half-plus-two.onnx"];

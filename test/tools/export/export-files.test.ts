@@ -1,5 +1,5 @@
 import { execFileSync } from "node:child_process";
-import { readFileSync } from "node:fs";
+import { chmodSync, readFileSync, symlinkSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
 import { parseAllDocuments } from "yaml";
@@ -13,8 +13,8 @@ const DEPLOYMENT: Deployment = {
   files: ["models/face.onnx", "models/face.onnx.data", "my hooks/faces.ts", "my hooks/lib/draw.ts"],
   models: [{ name: "face", path: "models/face.onnx" }],
   hooks: ["my hooks/faces.ts", "my hooks/lib/draw.ts"],
-  ...{ secrets: [], variables: { KSERVING_MAX_QUEUE: "100" }, drivers: ["onnx"] },
-  needs: { runtimes: [], packages: [] },
+  ...{ secrets: [], written: {}, variables: { KSERVING_MAX_QUEUE: "100" }, drivers: ["onnx"] },
+  ...{ needs: { runtimes: [], packages: [] }, hasDevice: false },
   program: { file: "deploy/kserving-1.2.3.tgz", sha256: "0123", isOutside: false },
   ...{ grpcPort: 9000, httpPort: 9001, stopSeconds: 25 },
 };
@@ -218,10 +218,19 @@ describe("files for SageMaker", () => {
     ];
     const deployment = { models, hooks: ["h.ts", "lib/x.ts"], files: ["it's/m.onnx", "it's/m.data", "v/"] } as const;
     const text = files("sagemaker", deployment)["pack-model.sh"] ?? "";
+    chmodSync(join(folder, "it's/m.onnx"), 0o600);
+    symlinkSync(join(folder, "it's/m.onnx"), join(folder, "v/1/m.txt"));
     execFileSync("sh", ["-c", text], { cwd: folder });
+    const modes = execFileSync("tar", ["-tvzf", join(folder, "model.tar.gz")], { encoding: "utf8" });
+    expect(
+      modes
+        .trim()
+        .split("\n")
+        .filter((line) => !/^(?:drwxr-xr-x|-rw-r--r--) /.test(line)),
+    ).toEqual([]);
     const listed = execFileSync("tar", ["-tzf", join(folder, "model.tar.gz")], { encoding: "utf8" });
     const packed = listed.split("\n").filter((line) => !line.endsWith("/") && line !== "");
-    const expected = ["code/hooks.ts", "code/lib/x.ts", "one/1/m.data", "one/1/m.onnx", "two/1/m.onnx"];
+    const expected = ["code/hooks.ts", "code/lib/x.ts", "one/1/m.data", "one/1/m.onnx", "two/1/m.onnx", "two/1/m.txt"];
     expect(packed.sort()).toEqual(expected.map((file) => `./${file}`));
     expect(readFileSync(join(folder, "model.tar.gz")).length).toBeGreaterThan(0);
   });
@@ -299,10 +308,23 @@ describe("files for systemd", () => {
     expect(files("systemd", { host })["faces-http.socket"]).toContain(`\nListenStream=${address}\n`);
   });
 
-  it("refuse a name of another host, and a log where the service may not write", () => {
+  it("refuse a name of another host", () => {
     expect(() => files("systemd", { host: "models.example" })).toThrow("expected one, not models.example");
-    const log = (path: string) => files("systemd", { variables: { KSERVING_LOG_PATH: path } });
-    expect(() => log("server.log")).toThrow("writes below /var/log/faces alone; expected a path there, not server.log");
-    expect(Object.keys(log("/var/log/faces/server.log"))).toContain("faces.logrotate");
+  });
+
+  it.each([
+    ["--log-path", "/var/log/faces/server.log"],
+    ["--grpc-socket-path", "/run/faces/grpc.sock"],
+    ["--model-cache", "/var/cache/faces"],
+  ])("refuse what %s names where the service may not write, and take %s", (flag, path) => {
+    const write = (place: string) => files("systemd", { written: { [flag]: place } });
+    for (const wrong of ["here/file", path.replace("/faces", "/facesx"), path.replace("/faces", "/faces/.."), ""])
+      expect(() => write(wrong)).toThrow(`what ${flag} names below /`);
+    expect(Object.keys(write(path))).toContain("faces.logrotate");
+  });
+
+  it("hide the system's devices but where a model's options ask for one", () => {
+    expect(unitOf({})).toMatch(/^PrivateDevices=yes$/m);
+    expect(unitOf({ hasDevice: true })).toMatch(/^PrivateDevices=no$/m);
   });
 });
