@@ -17,8 +17,12 @@ interface Packed {
   readonly files: readonly { readonly path: string }[];
 }
 
+/** The workflow that runs this with an identity to sign with. */
+const WORKFLOW = "release.yml";
+/** It writes folders that name kserving, which is there by then. */
+const LAST = "packages/create";
 /** Folders in the order of their publication. */
-const FOLDERS = [...readdirSync("packages").map((name) => join("packages", name)), "."];
+const FOLDERS = [...packageFolders().filter((folder) => folder !== LAST), ".", LAST];
 
 const { values } = parseArgs({ options: { "dry-run": { type: "boolean", default: false } } });
 const isDry = values["dry-run"];
@@ -34,26 +38,58 @@ if (isDry) console.log("\nNothing was pushed: --dry-run.");
 else if (problems.length > 0) process.exitCode = 1;
 else for (const { folder, packed } of packages) publish(folder, packed);
 
+function packageFolders(): readonly string[] {
+  return readdirSync("packages").map((name) => join("packages", name));
+}
+
 /** Reasons not to publish this checkout, each with what to do. */
 function findProblems(): readonly string[] {
   const others = FOLDERS.filter((folder) => manifestOf(folder).version !== version);
   const isDated = new RegExp(`^## ${version.replaceAll(".", "\\.")}, \\d{4}-\\d\\d-\\d\\d$`, "m");
   const notes = isDated.test(readFileSync("CHANGELOG.md", "utf8"));
-  const homeless = FOLDERS.filter((folder) => manifestOf(folder).repository === undefined);
   const isTagged = git("tag", "--points-at", "HEAD").split("\n").includes(`v${version}`);
-  // What npm signs with: an identity that only a workflow run has.
-  const canSign = process.env.ACTIONS_ID_TOKEN_REQUEST_URL !== undefined || process.env.SIGSTORE_ID_TOKEN !== undefined;
   return [
     ...others.map((folder) => `${folder} is of another version; set it to ${version}.`),
     ...(notes ? [] : [`CHANGELOG.md has no section "## ${version}, YYYY-MM-DD"; write it, or its day.`]),
-    ...homeless.map((folder) => `${folder} names no repository, without which npm takes no provenance; add it.`),
+    ...repositoryProblems(),
     ...(git("status", "--porcelain") === "" ? [] : ["The checkout has changes; commit them."]),
-    ...(isTagged ? [] : [`This commit has no tag v${version}: git tag v${version}.`]),
-    ...(canSign ? [] : ["Provenance is signed in a workflow run with permission id-token: write; run it there."]),
+    ...(isTagged ? [] : [`This commit has no tag v${version}: git tag v${version}, and push it.`]),
+    ...signingProblems(),
   ];
 }
 
-function manifestOf(folder: string): { readonly version: string; readonly repository?: unknown } {
+/** npm takes provenance of packages alone that name the repository that the run belongs to. */
+function repositoryProblems(): readonly string[] {
+  const { GITHUB_SERVER_URL: server = "https://github.com", GITHUB_REPOSITORY: home = "OWNER/NAME" } = process.env;
+  const isHome = (url = "") => (home === "OWNER/NAME" ? url !== "" : url.includes(`${server}/${home}`));
+  const wrong = FOLDERS.filter((folder) => !isHome(manifestOf(folder).repository?.url));
+  if (wrong.length === 0) return [];
+  const files = wrong.map((folder) => join(folder, "package.json")).join(", ");
+  const url = `git+${server}/${home}.git`;
+  return [
+    `Provenance needs the repository in ${files}: "repository": { "type": "git", "url": "${url}", "directory": FOLDER }.`,
+  ];
+}
+
+/** npm signs by an identity that only a workflow run has, and pushes new names by a token alone. */
+function signingProblems(): readonly string[] {
+  const { ACTIONS_ID_TOKEN_REQUEST_URL, SIGSTORE_ID_TOKEN, NODE_AUTH_TOKEN } = process.env;
+  if (ACTIONS_ID_TOKEN_REQUEST_URL === undefined && SIGSTORE_ID_TOKEN === undefined)
+    return [
+      `Provenance is signed in a workflow run with id-token: write: gh workflow run ${WORKFLOW} --ref v${version} -f publish=true`,
+    ];
+  const fresh = FOLDERS.map((folder) => manifestOf(folder).name).filter((name) => versionsOf(name).length === 0);
+  if (fresh.length === 0 || NODE_AUTH_TOKEN) return [];
+  return [`The registry has no ${fresh.join(", ")} yet, and no run may push a new name without the secret NPM_TOKEN.`];
+}
+
+interface Manifest {
+  readonly name: string;
+  readonly version: string;
+  readonly repository?: { readonly url?: string };
+}
+
+function manifestOf(folder: string): Manifest {
   return JSON.parse(readFileSync(join(folder, "package.json"), "utf8"));
 }
 
@@ -65,7 +101,7 @@ function pack(folder: string): Packed {
 }
 
 function describe({ name, version, size, unpackedSize, integrity, files }: Packed): void {
-  console.log(`\n${name} ${version}: ${isPublished(name) ? "already on the registry" : "new"}`);
+  console.log(`\n${name} ${version}: ${stateOf(name)}`);
   console.log(`  ${files.length} files, ${kilobytes(size)} packed, ${kilobytes(unpackedSize)} unpacked`);
   console.log(`  ${integrity}`);
   const tops = files.map(({ path }) => path.replace(/\/.*/, "/"));
@@ -80,9 +116,17 @@ function kilobytes(bytes: number): string {
   return `${Math.round(bytes / 1024)} KB`;
 }
 
-function isPublished(name: string): boolean {
-  const { status, stdout } = spawnSync("npm", ["view", `${name}@${version}`, "version"], { encoding: "utf8" });
-  return status === 0 && stdout.trim() === version;
+/** The versions that the registry has; none for a name that it does not know. */
+function versionsOf(name: string): readonly string[] {
+  const { status, stdout } = spawnSync("npm", ["view", name, "versions", "--json"], { encoding: "utf8" });
+  return status === 0 ? [JSON.parse(stdout)].flat() : [];
+}
+
+/** The registry's versions beside this one. */
+function stateOf(name: string): string {
+  const versions = versionsOf(name);
+  if (versions.includes(version)) return "already on the registry";
+  return versions.length === 0 ? "a new name on the registry" : `new, after ${versions.at(-1)}`;
 }
 
 function publishCommand(folder: string): readonly string[] {
@@ -97,7 +141,7 @@ function publishCommand(folder: string): readonly string[] {
 }
 
 function publish(folder: string, { name }: Packed): void {
-  if (isPublished(name)) {
+  if (versionsOf(name).includes(version)) {
     console.log(`${name} ${version} is already there`);
     return;
   }

@@ -26,6 +26,21 @@ test("the workflow may read alone, and keeps no password of the repository", () 
   expect(jobs.run.steps[0].with).toEqual({ "persist-credentials": false });
 });
 
+test("the workflow of a release is started by hand, may sign, and pushes nothing unless it is told to", () => {
+  const { on, permissions, jobs } = read(".github/workflows/release.yml");
+  expect(Object.keys(on)).toEqual(["workflow_dispatch"]);
+  expect(on.workflow_dispatch.inputs.publish).toMatchObject({ type: "boolean", default: false });
+  expect(permissions).toEqual({ contents: "read" });
+  expect(jobs.release.permissions).toEqual({ contents: "read", "id-token": "write" });
+  expect(jobs.release.steps[0].with).toEqual({ "persist-credentials": false });
+  const steps = jobs.release.steps.flatMap(({ run = [] }) => run);
+  expect(steps).toEqual([
+    "npm ci",
+    expect.stringMatching(/^npm run release \$\{\{ !inputs\.publish && '-- --dry-run' /),
+  ]);
+  expect(scripts.release).toContain("scripts/release.ts");
+});
+
 test("each form of an issue asks for something, by names of its own, and one for what doctor says", () => {
   const folder = ".github/ISSUE_TEMPLATE";
   const forms = readdirSync(folder).filter((name) => name !== "config.yml");
