@@ -1,15 +1,18 @@
 import { copyFileSync, readFileSync, writeFileSync } from "node:fs";
 import { createRequire } from "node:module";
 import { dirname } from "node:path";
-import { type BuildOptions, build } from "esbuild";
+import { build } from "esbuild";
 
 const LIBRARIES = ["preact", "uplot"];
 
-const COMMON: BuildOptions = { outdir: "dist/page", bundle: true, minify: true, logLevel: "warning" };
+const COMMON = { outdir: "dist/page", bundle: true, minify: true, logLevel: "warning", metafile: true } as const;
 
-/** Bundles the page for browsers, `src/page`, into `dist/page`, with the licences of the libraries in it. */
-export async function bundlePage(): Promise<void> {
-  await build({
+/**
+ * Bundles the page for browsers, `src/page`, into `dist/page`, with the licences of the libraries in it; returns the
+ * files that its bundles are made of.
+ */
+export async function bundlePage(): Promise<readonly string[]> {
+  const program = await build({
     ...COMMON,
     entryPoints: { page: "src/page/main.tsx" },
     format: "esm",
@@ -17,10 +20,11 @@ export async function bundlePage(): Promise<void> {
     jsx: "automatic",
     jsxImportSource: "preact",
   });
-  await build({ ...COMMON, entryPoints: { page: "src/page/page.css" } });
+  const styles = await build({ ...COMMON, entryPoints: { page: "src/page/page.css" } });
   for (const file of ["index.html", "icon.svg"]) copyFileSync(`src/page/${file}`, `dist/page/${file}`);
   const { resolve } = createRequire(import.meta.url);
   const folderOf = (name: string) => dirname(resolve(`${name}/package.json`));
   const licences = LIBRARIES.map((name) => `${name}\n\n${readFileSync(`${folderOf(name)}/LICENSE`, "utf8")}`);
   writeFileSync("dist/page/licences.txt", licences.join("\n---\n\n"));
+  return [program, styles].flatMap(({ metafile }) => Object.keys(metafile.inputs));
 }
