@@ -105,7 +105,7 @@ async function checkCreate(): Promise<void> {
   const create = (...words: string[]) =>
     runCommand("npm", ["exec", "--", "create-kserving", ...words], { cwd: folder });
   const { tarball } = pack(root);
-  const kinds = { hooks: "scale:predict", project: "scale:predict", driver: "double:predict" };
+  const kinds = { hooks: "scale:predict", project: "scale:predict", driver: "default:predict" };
   for (const [kind, path] of Object.entries(kinds)) {
     assert.match(create(kind, kind), /^ {2}npm install$/m);
     const made = join(folder, kind);

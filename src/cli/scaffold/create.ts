@@ -51,7 +51,7 @@ function isKind(word: string): word is FolderKind {
   return Object.hasOwn(KINDS, word);
 }
 
-/** Asks a person at a terminal, and no one else, for what is missing. */
+/** Asks a person at a terminal, and no one else, for missing words. */
 async function complete({ kind, name }: Choice): Promise<Choice> {
   if (!process.stdin.isTTY || !process.stdout.isTTY) return { kind, name };
   const lines = createInterface({ input: process.stdin, output: process.stdout });
