@@ -17,7 +17,7 @@ import type { WireError } from "../../platform/threads/wire-error.ts";
 import type { InitParams } from "../hooks.ts";
 
 /** Kind of the request to run a pipeline; its payload is the record's tensors. */
-export const RUN = FIRST_REQUEST;
+const RUN = FIRST_REQUEST;
 
 /** {@link RUN} of a request that takes an answer in parts: records of PART come before the last one, which is empty. */
 export const RUN_PARTS = FIRST_REQUEST + 1;
