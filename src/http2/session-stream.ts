@@ -291,7 +291,7 @@ export class SessionStream<Owner extends StreamOwner = StreamOwner> {
 }
 
 function withOne(listeners: Listener[] | undefined, listener: Listener): Listener[] {
-  // What is pushed to an array gives that room for 16 more.
+  // An array that a first item is pushed to gets room for 16 more.
   return listeners === undefined ? [listener] : listeners.concat(listener);
 }
 
