@@ -2,7 +2,7 @@ import { once } from "node:events";
 import { createServer, type RequestListener, type ServerResponse } from "node:http";
 import { constants, type OutgoingHttpHeaders } from "node:http2";
 import { setImmediate as nextTurn } from "node:timers/promises";
-import { describe, expect, it, onTestFinished, test } from "vitest";
+import { describe, expect, it, test } from "vitest";
 import { uint32s } from "../../src/http2/frame-output.ts";
 import { FLAG, FRAME, SETTING } from "../../src/http2/protocol.ts";
 import type { ServerSession } from "../../src/http2/server-session.ts";
@@ -382,16 +382,23 @@ test("requests that come whole while others have their turn have their bodies", 
 });
 
 test("requests that are refused without their bodies leave nothing behind", async () => {
-  const { session } = await start(new ScriptedService(), { maxMessageBytes: 1000 });
+  const { port } = await start(new ScriptedService(), { maxMessageBytes: 1000 });
+  // Node 20's own client breaks its memory now and then when so many of its requests are refused before they end.
+  const client = await RawClient.open(port);
   for (let round = 0; round < 20; round++) {
-    const streams = Array.from({ length: 50 }, () =>
-      session.request({ ":method": "POST", ":path": PREDICT, "content-length": 5000 }),
-    );
-    const answers = await Promise.all(streams.map(answerOf));
-    expect(new Set(answers.map(({ status }) => status))).toEqual(new Set([413]));
+    client.socket.cork();
+    for (let index = 0; index < 50; index++) {
+      const headers = { ...REQUEST, ":path": PREDICT, "content-length": "5000" };
+      client.sendHeaders(2 * (50 * round + index) + 1, headers, 0);
+    }
+    client.socket.uncork();
+    for (let index = 0; index < 50; index++) {
+      const head = await client.receive(({ type }) => type === FRAME.headers);
+      expect(client.decode(head)[":status"]).toBe("413");
+      client.send(FRAME.reset, 0, head.id, uint32s(constants.NGHTTP2_NO_ERROR));
+    }
   }
   expect(process.getActiveResourcesInfo().filter((kind) => kind === "Timeout").length).toBeLessThan(100);
-  onTestFinished(() => session.destroy());
 });
 
 describe("a client that does not read", () => {
