@@ -1,5 +1,6 @@
 import { setImmediate } from "node:timers/promises";
 import type { CancelSignal } from "../platform/async/cancel-source.ts";
+import { JSON_CHARACTERS } from "../tensor/codecs/json/json-extent.ts";
 import { markPlainData, markPlainLists } from "../tensor/plain-list.ts";
 
 /** Bytes of a piece of a JSON text: what takes some milliseconds to parse. */
@@ -12,17 +13,6 @@ export const STEP_SIZE = 3;
  */
 const STEP = { list: 0, object: 1, text: 2, values: 3, part: 4, end: 5 } as const;
 
-/** Bytes of JSON's own characters. */
-export const JSON_CHARACTERS = {
-  QUOTE: 0x22,
-  BACKSLASH: 0x5c,
-  OPEN_LIST: 0x5b,
-  CLOSE_LIST: 0x5d,
-  OPEN_OBJECT: 0x7b,
-  CLOSE_OBJECT: 0x7d,
-  COLON: 0x3a,
-  COMMA: 0x2c,
-} as const;
 const { QUOTE, BACKSLASH, OPEN_LIST, CLOSE_LIST, OPEN_OBJECT, CLOSE_OBJECT, COLON, COMMA } = JSON_CHARACTERS;
 const U = 0x75;
 const BYTE_ORDER_MARK = [0xef, 0xbb, 0xbf];

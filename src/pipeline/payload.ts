@@ -2,6 +2,7 @@ import { constants } from "node:buffer";
 import { invalidArgument, publicText, type ServingError } from "../errors.ts";
 import { SKIP_KEY } from "../hooks/hooks.ts";
 import type { CancelSignal } from "../platform/async/cancel-source.ts";
+import { checkJsonExtent, MAX_JSON_BYTES } from "../tensor/codecs/json/json-extent.ts";
 import { numericLayout } from "../tensor/dtype.ts";
 import { toJsonText } from "../tensor/json-text.ts";
 import { copyTensors } from "../tensor/packed-tensor.ts";
@@ -10,7 +11,7 @@ import { toTensors, type Values } from "../tensor/plain-value.ts";
 import { isObject } from "../tensor/record.ts";
 import type { TensorSpec } from "../tensor/signature/signature.ts";
 import { createTensor, createTensors, elementCount, type Tensors, tensorBytes } from "../tensor/tensor.ts";
-import { JSON_CHARACTERS, parsePieces } from "./json-cutter.ts";
+import { parsePieces } from "./json-cutter.ts";
 
 /** Tensors, or one JSON object as text (PredictJSON), which hooks receive as plain values. */
 export type Payload = TensorPayload | JsonPayload;
@@ -73,56 +74,12 @@ export function sealPayload(values: Values, kind: Payload["kind"]): Payload {
   return { kind, tensors: toTensors(values) };
 }
 
-/** Maximum nesting of lists and objects: no client nests deeper, and a recursive reader would run out of stack. */
-export const MAX_JSON_DEPTH = 1000;
-/**
- * Memory limit for the values of a body, in bytes: two characters can become a list, and a hundred million lists end
- * the process.
- */
-const MAX_JSON_BYTES = 256 * 1024 * 1024;
-
-/**
- * Approximate bytes that V8 needs for each character outside strings: for lists, objects, members, elements, and the
- * quotes that end strings.
- */
-const VALUE_BYTES = new Uint8Array(256);
-const { QUOTE, BACKSLASH, OPEN_LIST, CLOSE_LIST, OPEN_OBJECT, CLOSE_OBJECT, COLON, COMMA } = JSON_CHARACTERS;
-VALUE_BYTES[OPEN_LIST] = VALUE_BYTES[OPEN_OBJECT] = VALUE_BYTES[COLON] = 64;
-VALUE_BYTES[QUOTE] = 24;
-VALUE_BYTES[COMMA] = 8;
-
 /** Largest memory of a value, as a multiple of its text: `{},` is three bytes, the object 72. */
 const MAX_GROWTH = 24;
 
 /** Maximum memory needed to open a JSON text, in bytes: its values, a string of it, and the text written from them. */
 export function jsonScratchBytes(json: Uint8Array): number {
   return Math.min(MAX_GROWTH * json.length, MAX_JSON_BYTES) + 2 * json.length;
-}
-
-/** Checks the bytes, before any recursive code reads them and before any value is created. */
-function checkExtent(json: Uint8Array): void {
-  let depth = 0;
-  let bytes = 0;
-  let isText = false;
-  for (let index = 0; index < json.length; index++) {
-    const byte = json[index]!;
-    if (isText && byte === BACKSLASH) index++;
-    else if (byte === QUOTE) isText = !isText;
-    if (isText) continue;
-    bytes += VALUE_BYTES[byte]!;
-    if (byte === CLOSE_LIST || byte === CLOSE_OBJECT) depth--;
-    else if ((byte === OPEN_LIST || byte === OPEN_OBJECT) && ++depth > MAX_JSON_DEPTH) {
-      throw invalidArgument(`The body is nested more than ${MAX_JSON_DEPTH} levels deep.`);
-    }
-  }
-  if (bytes > MAX_JSON_BYTES) throw tooManyValues(bytes);
-}
-
-function tooManyValues(bytes: number): ServingError {
-  const [needed, most] = [bytes, MAX_JSON_BYTES].map((count) => Math.round(count / 2 ** 20));
-  return invalidArgument(
-    `The values of the body would take ${needed} MB in memory, of which ${most} are allowed; send many numbers as tensors, by Predict.`,
-  );
 }
 
 function tooLong(bytes: number, cause: unknown): ServingError {
@@ -146,7 +103,7 @@ function parseJson(json: Uint8Array): unknown {
 }
 
 function parseJsonObject(json: Uint8Array): Values {
-  checkExtent(json);
+  checkJsonExtent(json, "send many numbers as tensors, by Predict");
   const value = parseJson(json);
   if (isObject(value)) return value as Values;
   throw invalidArgument("The body is not a JSON object; expected one with an input under each name.");
