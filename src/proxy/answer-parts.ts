@@ -1,9 +1,9 @@
 import { createDeferred, type Deferred } from "../platform/async/promises.ts";
 import { TRANSPORT_LIMITS } from "../platform/limits/transport-limits.ts";
 import { cutText } from "../platform/text/cut-text.ts";
-import { toErrorAnswer } from "./http-errors.ts";
+import { type ToldFailure, toErrorAnswer } from "./http-errors.ts";
 import type { HttpExchange } from "./http-exchange.ts";
-import type { HttpAnswer, ToldFailure } from "./http-route.ts";
+import type { HttpAnswer } from "./http-route.ts";
 import { type PartChoice, type PartForm, rawForm } from "./part-form.ts";
 import { heldBytes } from "./send-answer.ts";
 
@@ -100,8 +100,9 @@ function inForm(form: PartForm, parts: PartQueue, exchange: HttpExchange): HttpA
   };
 }
 
-function errorPart({ message, code }: ToldFailure, { before, after, hasNoCodes }: PartForm): Uint8Array {
-  const told = { error: cutText(message), code: hasNoCodes ? undefined : code };
+function errorPart(failure: ToldFailure, { before, after, hasNoCodes, errorForm }: PartForm): Uint8Array {
+  const { message, code } = failure;
+  const told = errorForm?.(failure) ?? { error: cutText(message), code: hasNoCodes ? undefined : code };
   return Buffer.from(`${before}${JSON.stringify(told)}${after}`);
 }
 

@@ -3,12 +3,11 @@ import type { LiveCall } from "../access/authentication/live-calls.ts";
 import { type CallScope, runInScope } from "../access/call-scope.ts";
 import type { CallKind } from "../access/caller.ts";
 import type { ControlAccess } from "../access/control-access.ts";
-import { ServingError } from "../errors.ts";
 import type { Logger } from "../observability/logger.ts";
 import type { RouteName } from "../observability/request-record.ts";
 import { type Compression, compress, compressStream, isCompression } from "../platform/limits/compression.ts";
 import { callerOf } from "./caller-of.ts";
-import { type DocsOf, HttpError, noteError, sendError } from "./http-errors.ts";
+import { type DocsOf, type ErrorForm, noteError, sendError, type ToldFailure, toFailure } from "./http-errors.ts";
 import { HttpExchange } from "./http-exchange.ts";
 import {
   type HttpAnswer,
@@ -18,7 +17,6 @@ import {
   nameRoute,
   type PathParameters,
   type RouteHandler,
-  type ToldFailure,
 } from "./http-route.ts";
 import { answerBytes, heldBytes, sendAnswer } from "./send-answer.ts";
 import { setServerTiming } from "./set-server-timing.ts";
@@ -40,12 +38,14 @@ export interface ChosenRoute {
   readonly name?: RouteName;
   /** The protocol's. */
   readonly docsOf?: DocsOf | undefined;
+  /** The protocol's. */
+  readonly errorForm?: ErrorForm | undefined;
   readonly answer: RouteHandler;
 }
 
 /** Answers a request, whatever its handler throws; never throws itself. */
 export async function answerRequest(
-  { kind, access, neverCompressed, name, docsOf, answer }: ChosenRoute,
+  { kind, access, neverCompressed, name, docsOf, errorForm, answer }: ChosenRoute,
   pair: RequestPair,
   dependencies: HttpDependencies,
 ): Promise<void> {
@@ -81,7 +81,7 @@ export async function answerRequest(
     if (sending !== undefined) await sending;
   } catch (reason) {
     await arrivedTogether(request);
-    sendError(reason, { request, response, log, docsOf });
+    sendError(reason, { request, response, log, docsOf, errorForm });
   } finally {
     stop?.();
     exchange.release();
@@ -91,11 +91,12 @@ export async function answerRequest(
 /** A route of a protocol as it is chosen for requests with these parameters. */
 export function chosenBy(
   { kind, access, neverCompressed, method, path, answer }: HttpRoute,
-  { name: protocol, docsOf }: NamedHttpProtocol,
+  { name: protocol, docsOf, errorForm }: NamedHttpProtocol,
 ): (parameters: PathParameters) => ChosenRoute {
   const name = nameRoute(protocol, method, path);
   return (parameters) => {
-    return { kind, access, neverCompressed, name, docsOf, answer: (exchange) => answer(exchange, parameters) };
+    const own: RouteHandler = (exchange) => answer(exchange, parameters);
+    return { kind, access, neverCompressed, name, docsOf, errorForm, answer: own };
   };
 }
 
@@ -211,10 +212,7 @@ function isInParts({ stream }: HttpAnswer): boolean {
 
 /** Notes the error of an answer that tells it, and returns that as the client is told. */
 function noteFailure({ request, response }: RequestPair, log: Logger): (reason: unknown) => ToldFailure {
-  return (reason) => {
-    const { message } = noteError(reason, { request, response, log });
-    return { message, code: reason instanceof HttpError ? undefined : ServingError.from(reason).code };
-  };
+  return (reason) => toFailure(reason, noteError(reason, { request, response, log }));
 }
 
 /** Counts an answer in place of its request, and compresses it for a client that wants it. */

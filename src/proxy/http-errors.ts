@@ -2,7 +2,7 @@ import type { IncomingMessage, ServerResponse } from "node:http";
 import type { ErrorRequestHandler } from "express";
 import { AccessError, type AnswerHeaders } from "../access/access-error.ts";
 import { type ErrorHint, hintMembers, toDetail } from "../error-info.ts";
-import { type ErrorDetail, ServingError, STATUS } from "../errors.ts";
+import { type ErrorCode, type ErrorDetail, ServingError, STATUS } from "../errors.ts";
 import { logFailure } from "../observability/log-failure.ts";
 import type { Logger } from "../observability/logger.ts";
 import { ID_HEADER } from "../observability/request-id.ts";
@@ -56,6 +56,19 @@ export function createErrorMiddleware(log: Logger): ErrorRequestHandler {
 /** Tells the path of what programs read about a model, or about all of them for an empty name. */
 export type DocsOf = (model: string) => string;
 
+/** An error as a client is told it. */
+export interface ToldFailure {
+  readonly message: string;
+  readonly status: number;
+  /** Absent = only HTTP has it. */
+  readonly code?: ErrorCode | undefined;
+  /** The members of its hint for programs; absent = it has none. */
+  readonly hint?: Readonly<Record<string, string>> | undefined;
+}
+
+/** Makes the body of an error in another form than that of most protocols. */
+export type ErrorForm = (failure: ToldFailure) => object;
+
 /** A failed request, and the logger. */
 export interface FailedRequest {
   readonly request: IncomingMessage;
@@ -63,21 +76,24 @@ export interface FailedRequest {
   readonly log: Logger;
   /** The protocol's; absent = it takes no members beside `error`. */
   readonly docsOf?: DocsOf | undefined;
+  /** The protocol's; absent = the form of all others. */
+  readonly errorForm?: ErrorForm | undefined;
 }
 
 /**
  * Answers with `{"error": message}` and the status of the error, and with members for programs if the protocol takes
- * them; the cause goes to the log only.
+ * them, or in the protocol's own form; the cause goes to the log only.
  */
 export function sendError(reason: unknown, failed: FailedRequest): void {
   const { request, response } = failed;
   const record = ObservedRequest.recordOf(request);
-  const { status, message, headers } = noteError(reason, failed);
+  const told = noteError(reason, failed);
+  const { status, headers } = told;
   if (response.headersSent || response.destroyed) {
     cutShort(request, response);
     return;
   }
-  const body = errorBody(message, failed.docsOf && hintOf(reason, record.model, failed.docsOf));
+  const body = bodyOf(reason, told, { ...failed, model: record.model });
   const id = record.sendableId;
   record.wrote(body.length);
   setServerTiming(response, record);
@@ -92,6 +108,22 @@ export function sendError(reason: unknown, failed: FailedRequest): void {
   // The rest of a request of HTTP/2 is refused without its connection.
   if (request.complete || StreamSocket.carries(request)) response.end(body);
   else endUnread(body, request, response);
+}
+
+function bodyOf(
+  reason: unknown,
+  told: HttpError,
+  { docsOf, errorForm, model }: Pick<FailedRequest, "docsOf" | "errorForm"> & { readonly model: string },
+): Buffer {
+  if (errorForm !== undefined) return Buffer.from(JSON.stringify(errorForm(toFailure(reason, told))));
+  return errorBody(told.message, docsOf && hintOf(reason, model, docsOf));
+}
+
+/** An error as a client is told it, of which `told` has the status. */
+export function toFailure(reason: unknown, { message, status }: HttpError): ToldFailure {
+  const error = reason instanceof HttpError ? reason : ServingError.from(reason);
+  const code = error instanceof HttpError ? undefined : error.code;
+  return { message, status, code, hint: hintMembers(error.details) };
 }
 
 /**

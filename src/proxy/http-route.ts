@@ -4,7 +4,6 @@ import type { CallKind } from "../access/caller.ts";
 import type { ClientGate } from "../access/client-gate.ts";
 import type { ClientKey } from "../access/client-key.ts";
 import type { ControlAccess } from "../access/control-access.ts";
-import type { ErrorCode } from "../errors.ts";
 import type { Logger } from "../observability/logger.ts";
 import type { RequestMetrics } from "../observability/metrics/request-metrics.ts";
 import type { RouteName } from "../observability/request-record.ts";
@@ -14,7 +13,7 @@ import type { ProtocolSettings } from "../platform/limits/settings/server-settin
 import type { SharedMemory } from "../platform/shared-memory/shared-memory.ts";
 import type { InferenceService } from "../serving/inference-service.ts";
 import type { PlatformModels } from "../serving/platform-models.ts";
-import type { DocsOf } from "./http-errors.ts";
+import type { DocsOf, ErrorForm, ToldFailure } from "./http-errors.ts";
 import type { AnswersInParts, HttpExchange } from "./http-exchange.ts";
 import type { PageSources } from "./page-sources.ts";
 
@@ -68,6 +67,8 @@ export interface HttpProtocol {
   readonly refuse?: (request: IncomingMessage, methods: readonly string[]) => Error;
   /** Absent = errors have no members beside `error`, since clients compare them as a whole. */
   readonly docsOf?: DocsOf | undefined;
+  /** Absent = errors have the form of all other protocols. */
+  readonly errorForm?: ErrorForm;
   /** Answers OPTIONS, except for a browser's preflight of a permitted origin. Default: 204 with the methods. */
   readonly answerOptions?: RouteHandler;
 }
@@ -124,13 +125,6 @@ export type CreateHttpProtocol = (dependencies: HttpDependencies) => HttpProtoco
 
 /** Answers one request; throws instead of answering with an error. */
 export type RouteHandler = (exchange: HttpExchange) => Promise<HttpAnswer>;
-
-/** An error as a client is told it. */
-export interface ToldFailure {
-  readonly message: string;
-  /** Absent = only HTTP has it. */
-  readonly code?: ErrorCode | undefined;
-}
 
 /** The rest of an answer that is never whole in memory. */
 interface AnswerStream {

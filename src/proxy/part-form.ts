@@ -1,5 +1,6 @@
 import type { IncomingMessage } from "node:http";
 import { isEventStream } from "../platform/net/message-headers.ts";
+import type { ErrorForm } from "./http-errors.ts";
 
 /** The form of an answer whose parts are sent as they are made. */
 export interface PartForm {
@@ -12,6 +13,8 @@ export interface PartForm {
   readonly hasNoErrors?: true;
   /** True if an error is its message alone, as another server's is. Default: its code is told, too. */
   readonly hasNoCodes?: true;
+  /** The protocol's; absent = the form of all others. */
+  readonly errorForm?: ErrorForm;
   /** Sign of life of a stream without parts, so that its client does not give it up; absent = the form has none. */
   readonly ping?: Buffer;
 }

@@ -148,13 +148,13 @@ function createInferenceRouter(
   dependencies: HttpDependencies,
   takesParts: boolean,
 ): InferenceRouter {
-  const routes = protocols.flatMap(({ name: protocol, docsOf, inference }) =>
-    inference.map(({ path, ...route }) => ({ name: nameRoute(protocol, "POST", path), docsOf, ...route })),
+  const routes = protocols.flatMap(({ name: protocol, docsOf, errorForm, inference }) =>
+    inference.map(({ path, ...route }) => ({ name: nameRoute(protocol, "POST", path), docsOf, errorForm, ...route })),
   );
   const routeOf = rememberRoutes((url) => {
-    for (const { name, docsOf, find, inParts } of routes) {
+    for (const { find, ...route } of routes) {
       const answer = find(url);
-      if (answer !== undefined) return { kind: "inference", name, docsOf, answer, inParts };
+      if (answer !== undefined) return { kind: "inference", answer, inParts: undefined, ...route };
     }
     return undefined;
   });

@@ -6,7 +6,8 @@ import { returnMemory } from "../platform/limits/memory/memory-pool.ts";
 import { StreamTurns } from "../platform/limits/stream-turns.ts";
 import { isMessageHeader } from "../platform/net/message-headers.ts";
 import { WINDOW } from "../platform/threads/part-window.ts";
-import type { HttpAnswer, ToldFailure } from "./http-route.ts";
+import type { ToldFailure } from "./http-errors.ts";
+import type { HttpAnswer } from "./http-route.ts";
 import { StreamSocket } from "./stream-socket.ts";
 
 /**
