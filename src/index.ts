@@ -32,6 +32,19 @@ export {
 } from "./hooks/hooks.ts";
 export type { InferenceContext, InferenceData, InferenceResponse } from "./hooks/inference-handlers.ts";
 export type { RawAnswer, RawEvent, RawPart, RawParts, RawRequest } from "./hooks/raw-request.ts";
+export type {
+  ChatContent,
+  ChatMessage,
+  ChatPart,
+  ChatRequest,
+  ChatTool,
+  CompletionPart,
+  CompletionRequest,
+  EmbedAnswer,
+  EmbedRequest,
+  RerankAnswer,
+  RerankRequest,
+} from "./hooks/text-request.ts";
 export { type ModelInputOptions, toModelInput } from "./models/images/to-model-input.ts";
 export { createLogger, type Logger } from "./observability/logger.ts";
 export type { NamedModelOptions } from "./server/named-model.ts";

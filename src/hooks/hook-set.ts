@@ -7,6 +7,7 @@ import type { AnyHooks, Hook, HookContext, Hooks } from "./hooks.ts";
 import { inferenceEntries, isInferenceFile } from "./inference-handlers.ts";
 import type { RawEntry } from "./raw-entry.ts";
 import { routeEntries } from "./route-entries.ts";
+import { hasTextFunctions, TEXT_FUNCTIONS, textEntries } from "./text-entries.ts";
 
 /** Hooks after all checks: one slot per stage, or a `process` that replaces the chain. */
 export interface HookSet {
@@ -35,14 +36,14 @@ const DATA = ["inputs", "outputs", "options"] as const;
 const ROUTES = "rawRequest";
 /** Those of which one at least makes an object hooks. */
 const OWN_MEMBERS: readonly string[] = ["init_hook", "process", "close_hook", ...SLOTS, ROUTES, ...DATA];
-/** `collect` last, a word that files of users may have for something else. */
-const MEMBERS: readonly string[] = [...OWN_MEMBERS, COLLECT];
+/** The last ones are words that files of users may have for something else. */
+const MEMBERS: readonly string[] = [...OWN_MEMBERS, ...TEXT_FUNCTIONS, COLLECT];
 
 /** The hooks of an imported module: its default export if that is an object, else its named exports. */
 export function toHooks(exports: Readonly<Record<string, unknown>>, file: string): Hooks {
   const { default: whole } = exports;
   if (typeof whole === "object" && whole !== null) return whole as Hooks;
-  const named = Object.keys(exports).some((name) => OWN_MEMBERS.includes(name));
+  const named = isHooks(exports);
   if (whole !== undefined && !named) throw failedPrecondition(`${file}: ${wrongDefault(whole)}`);
   for (const name of Object.keys(exports)) {
     const meant = MEMBERS.includes(name) ? undefined : nearest(name, OWN_MEMBERS);
@@ -51,6 +52,11 @@ export function toHooks(exports: Readonly<Record<string, unknown>>, file: string
       throw failedPrecondition(`${file} exports "${name}". Did you mean "${meant}"?`);
   }
   return exports as Hooks;
+}
+
+/** Checks that an object, or what a module exports, has something that makes it hooks. */
+function isHooks(exports: object): boolean {
+  return hasTextFunctions(exports) || Object.keys(exports).some((name) => OWN_MEMBERS.includes(name));
 }
 
 /**
@@ -77,14 +83,14 @@ function nameOf({ name }: { readonly name: string }): string {
  * expected one.
  */
 export function validateHooks(hooks: AnyHooks, stageCount: number, file: string): HookSet {
-  const isHookFile = Object.keys(hooks).some((name) => OWN_MEMBERS.includes(name));
-  if (isInferenceFile(file, hooks, isHookFile)) {
+  if (isInferenceFile(file, hooks, isHooks(hooks))) {
     const entries = inferenceEntries(hooks as Readonly<Record<string, unknown>>, file);
     return { entries, preprocess: noSlots(stageCount), postprocess: noSlots(stageCount) };
   }
+  const ofTexts = textEntries(hooks, file, isModule(hooks));
   checkMembers(hooks, file);
   checkDeclarations(hooks, file);
-  const { init_hook, close_hook, process, inputs, outputs, options, rawRequest } = hooks;
+  const { init_hook, close_hook, process, inputs, outputs, options } = hooks;
   const preprocess = plainSlots(toSlots("preprocess", hooks.preprocess, stageCount, file), file);
   const postprocess = toSlots("postprocess", hooks.postprocess, stageCount, file);
   const collect = toCollect(hooks, answersInParts({ ...(process && { process }), postprocess }), file);
@@ -96,10 +102,16 @@ export function validateHooks(hooks: AnyHooks, stageCount: number, file: string)
     ...(inputs && { inputs }),
     ...(outputs && { outputs }),
     ...(options && { options }),
-    ...(rawRequest !== undefined && { entries: routeEntries(rawRequest, file) }),
+    ...entriesOf(hooks.rawRequest, ofTexts, file),
     preprocess,
     postprocess,
   };
+}
+
+/** The functions of hooks that get bytes in place of the pipeline's values. */
+function entriesOf(rawRequest: unknown, ofTexts: HookSet["entries"], file: string): Pick<HookSet, "entries"> {
+  if (rawRequest === undefined) return ofTexts === undefined ? {} : { entries: ofTexts };
+  return { entries: new Map([...routeEntries(rawRequest, file), ...(ofTexts ?? [])]) };
 }
 
 /** Parts are made behind a model, or in place of all. */
@@ -143,7 +155,7 @@ function checkMembers(hooks: AnyHooks, file: string): void {
       `${file} has no use for "${unknown}".${didYouMean(unknown, MEMBERS)} It takes ${MEMBERS.join(", ")}.`,
     );
   }
-  if (!names.some((name) => OWN_MEMBERS.includes(name))) {
+  if (!isHooks(hooks)) {
     throw failedPrecondition(
       `${file} exports no hooks; expected at least one of ${OWN_MEMBERS.slice(0, 6).join(", ")}.`,
     );

@@ -129,6 +129,23 @@ defineHooks({
   },
 });
 
+defineHooks({
+  async *chat({ messages, more }, ctx) {
+    const text: string | undefined = messages.at(-1)?.text;
+    yield `${text} ${more.top_k} ${ctx.request.id}`;
+    yield { toolCalls: [{ name: "f", arguments: { a: 1 } }], finishReason: "tool_calls" };
+  },
+  complete: async ({ prompt }) => ({ text: prompt, usage: { promptTokens: 1 } }),
+  embed: ({ texts }) => texts.map((text) => [text.length]),
+  rerank: ({ query, documents }) => documents.map((each) => Number(each.includes(query))),
+});
+
+// @ts-expect-error a text that is a number
+defineHooks({ chat: () => ({ text: 3 }) });
+
+// @ts-expect-error an unknown reason for the end
+defineHooks({ complete: () => ({ text: "", finishReason: "tired" }) });
+
 async function* yieldsNumber() {
   yield 3;
 }

@@ -1,0 +1,213 @@
+import { failedPrecondition, ServingError } from "../errors.ts";
+import { kindOf } from "../platform/text/kind-of.ts";
+import { elementNumbers } from "../tensor/elements.ts";
+import { toJsonText } from "../tensor/json-text.ts";
+import { isObject } from "../tensor/record.ts";
+import { isTensor, type Tensor } from "../tensor/tensor.ts";
+import type { RawCall, RawEntry, RawResult, RawStream } from "./raw-entry.ts";
+import { partsOf, type RawIterator } from "./raw-parts.ts";
+import type { ChatContent, ChatMessage, TextUsage } from "./text-request.ts";
+
+/** Names of the functions, which are also those of their entries. */
+export const TEXT_FUNCTIONS = ["chat", "complete", "embed", "rerank"] as const;
+type TextFunctionName = (typeof TEXT_FUNCTIONS)[number];
+
+/** Bytes of one part: the main thread reads them in one go. */
+const MAX_PART_BYTES = 4 * 1024 * 1024;
+
+const FINISH_REASONS: readonly unknown[] = ["stop", "length", "tool_calls", "content_filter"];
+const MEMBERS: Readonly<Record<TextFunctionName, readonly string[]>> = {
+  chat: ["text", "reasoning", "refusal", "toolCalls", "usage", "finishReason"],
+  complete: ["text", "usage", "finishReason"],
+  embed: ["embeddings", "usage"],
+  rerank: ["scores", "usage"],
+};
+
+type AnyFunction = (request: unknown, ctx: unknown) => unknown;
+
+/**
+ * The entries for the functions of a hook file that answer requests about texts; undefined if it has none. A module may
+ * have something else than a function under such a name, any other hooks may not: throws `failed_precondition`.
+ */
+export function textEntries(hooks: object, file: string, isModule: boolean): ReadonlyMap<string, RawEntry> | undefined {
+  const entries = new Map<string, RawEntry>();
+  for (const name of TEXT_FUNCTIONS) {
+    const { [name]: declared } = hooks as Readonly<Record<string, unknown>>;
+    if (declared === undefined) continue;
+    if (typeof declared === "function") entries.set(name, toEntry(name, hooks, declared as AnyFunction));
+    else if (!isModule) throw failedPrecondition(`${file}: ${name} is ${kindOf(declared)}; expected a function.`);
+  }
+  return entries.size === 0 ? undefined : entries;
+}
+
+/** Checks for hooks that answer requests about texts. */
+export function hasTextFunctions(hooks: object): boolean {
+  return TEXT_FUNCTIONS.some((name) => typeof (hooks as Readonly<Record<string, unknown>>)[name] === "function");
+}
+
+function toEntry(name: TextFunctionName, hooks: object, declared: AnyFunction): RawEntry {
+  const isText = name === "chat" || name === "complete";
+  return {
+    place: name,
+    call: ({ body }: RawCall, ctx) => declared.call(hooks, readRequest(body), ctx),
+    seal: (returned) => (isText ? sealText(returned, name) : sealNumbers(returned, name)),
+  };
+}
+
+/** The request that a protocol has checked, with the bytes of its images and its sound. */
+function readRequest(body: Buffer): unknown {
+  const request = JSON.parse(body.toString()) as { readonly messages?: readonly ChatMessage[] };
+  const { messages } = request;
+  if (messages === undefined) return request;
+  return { ...request, messages: messages.map((each) => ({ ...each, content: each.content.map(withBytes) })) };
+}
+
+function withBytes(content: ChatContent): ChatContent {
+  if (content.type === "text") return content;
+  const { base64, ...media } = content as ChatContent & { readonly base64?: string };
+  return { ...media, bytes: new Uint8Array(Buffer.from(base64 ?? "", "base64")) } as ChatContent;
+}
+
+function sealText(returned: unknown, name: TextFunctionName): RawResult | RawStream {
+  const open = partsOf(returned);
+  const contentType = "application/x-ndjson";
+  if (open === undefined) return { status: 200, contentType, body: toPart(returned, "returned", name) };
+  return { status: 200, contentType, open: () => sealed(open(), name) };
+}
+
+/** Is left as the generator is that it reads. */
+function sealed(parts: RawIterator, name: TextFunctionName): AsyncIterator<unknown, unknown> {
+  return {
+    next: async () => {
+      const step = await parts.next();
+      if (step.done === true) return step;
+      return { done: false, value: toPart(await step.value, "yielded", name) };
+    },
+    return: async (value) => (await parts.return?.(value)) ?? { done: true, value },
+  };
+}
+
+/** A part as JSON, which the server trusts no more than anything else of this thread. */
+function toPart(value: unknown, verb: string, name: TextFunctionName): Uint8Array {
+  const refuse = refusal(name, verb);
+  if (typeof value !== "string" && !isObject(value)) {
+    const missing = value === undefined ? " (is a return, or an await, missing?)" : "";
+    throw refuse(`${kindOf(value)}${missing}`, 'a text, or an object such as { text: "Hi", finishReason: "stop" }');
+  }
+  const part: Readonly<Record<string, unknown>> = typeof value === "string" ? { text: value } : value;
+  checkMembers(part, name, refuse);
+  for (const member of ["text", "reasoning", "refusal"]) {
+    const text = part[member];
+    if (text !== undefined && typeof text !== "string") throw refuse(`${kindOf(text)} as ${member}`, "a text");
+  }
+  const { finishReason, usage, toolCalls } = part;
+  if (finishReason !== undefined && !FINISH_REASONS.includes(finishReason))
+    throw refuse(`the finishReason ${String(finishReason).slice(0, 100)}`, FINISH_REASONS.join(", "));
+  const made = { ...part, toolCalls: toCalls(toolCalls, refuse), usage: toUsage(usage, refuse) };
+  const bytes = Buffer.from(toJsonText(made));
+  if (bytes.length <= MAX_PART_BYTES) return bytes;
+  throw refuse(`${bytes.length} bytes at once`, `${MAX_PART_BYTES} at most; yield a long text in pieces`);
+}
+
+type Refuse = (what: string, expected: string) => ServingError;
+
+function refusal(name: string, verb: string): Refuse {
+  return (what, expected) => new ServingError("internal", `The hook ${name} ${verb} ${what}; expected ${expected}.`);
+}
+
+function checkMembers(value: object, name: TextFunctionName, refuse: Refuse): void {
+  const known = MEMBERS[name];
+  const unknown = Object.keys(value).find((member) => !known.includes(member));
+  if (unknown === undefined) return;
+  throw refuse(`the member ${unknown}`, known.join(", "));
+}
+
+function toCalls(calls: unknown, refuse: Refuse): object[] | undefined {
+  if (calls === undefined) return undefined;
+  if (!Array.isArray(calls)) throw refuse(`${kindOf(calls)} as toolCalls`, "a list of calls");
+  return calls.map((call, index) => {
+    const place = `toolCalls[${index}]`;
+    if (!isObject(call)) throw refuse(`${kindOf(call)} as ${place}`, 'an object such as { name: "f", arguments: {} }');
+    const { id, name, arguments: given = "" } = call;
+    if (id !== undefined && typeof id !== "string") throw refuse(`${kindOf(id)} as ${place}.id`, "a text");
+    if (name !== undefined && typeof name !== "string") throw refuse(`${kindOf(name)} as ${place}.name`, "a text");
+    if (typeof given !== "string" && !isObject(given))
+      throw refuse(`${kindOf(given)} as ${place}.arguments`, "JSON text, or an object that becomes it");
+    return { id, name, arguments: typeof given === "string" ? given : toJsonText(given) };
+  });
+}
+
+function toUsage(usage: unknown, refuse: Refuse): TextUsage | undefined {
+  if (usage === undefined) return undefined;
+  if (!isObject(usage)) throw refuse(`${kindOf(usage)} as usage`, "an object such as { promptTokens: 5 }");
+  const { promptTokens, completionTokens } = usage;
+  return { promptTokens: toCount(promptTokens, refuse), completionTokens: toCount(completionTokens, refuse) };
+}
+
+function toCount(count: unknown, refuse: Refuse): number | undefined {
+  if (count === undefined || (typeof count === "number" && Number.isSafeInteger(count) && count >= 0)) return count;
+  throw refuse(`usage with ${String(count).slice(0, 100)}`, "whole numbers of tokens");
+}
+
+/** Tokens that a function does not tell. */
+const NOT_TOLD = 0xffffffff;
+
+/** Rows, columns and tokens as three uint32 and a fourth that is 0, then the numbers as float32. */
+function sealNumbers(returned: unknown, name: TextFunctionName): RawResult {
+  const refuse = refusal(name, "returned");
+  const isVectors = name === "embed";
+  const [member, example] = isVectors
+    ? ["embeddings", "a list of vectors with one for each text, or a tensor of rank 2"]
+    : ["scores", "a list with one number for each document"];
+  const isBare = Array.isArray(returned) || ArrayBuffer.isView(returned) || isTensor(returned);
+  const whole = isBare ? { [member as string]: returned } : returned;
+  if (!isObject(whole)) throw refuse(kindOf(returned), example as string);
+  checkMembers(whole, name, refuse);
+  const usage = toUsage(whole.usage, refuse);
+  const { rows, columns, numbers } = toRows(whole[member as string], isVectors, (what) =>
+    refuse(what, example as string),
+  );
+  const body = new ArrayBuffer(16 + 4 * numbers.length);
+  new Uint32Array(body, 0, 4).set([rows, columns, usage?.promptTokens ?? NOT_TOLD]);
+  new Float32Array(body, 16).set(numbers);
+  return { status: 200, contentType: "application/octet-stream", body: new Uint8Array(body) };
+}
+
+interface Rows {
+  readonly rows: number;
+  readonly columns: number;
+  readonly numbers: ArrayLike<number>;
+}
+
+function toRows(value: unknown, isVectors: boolean, refuse: (what: string) => ServingError): Rows {
+  const made = isTensor(value) ? ofTensor(value, isVectors) : isVectors ? ofLists(value) : ofList(value);
+  if (made === undefined) throw refuse(isTensor(value) ? `a tensor of shape [${value.shape}]` : kindOf(value));
+  const { numbers, rows, columns } = made;
+  if (rows * columns !== numbers.length) throw refuse("vectors of different lengths");
+  return made;
+}
+
+/** A vector for each row, or a single number. */
+function ofTensor(tensor: Tensor, isVectors: boolean): Rows | undefined {
+  const [rows = 0, columns = 1] = tensor.shape;
+  const isFitting = isVectors ? tensor.shape.length === 2 : tensor.shape.length <= 2 && columns === 1;
+  return isFitting ? { rows, columns, numbers: elementNumbers(tensor, "The hook") } : undefined;
+}
+
+function ofList(value: unknown): Rows | undefined {
+  if (!Array.isArray(value) && !(value instanceof Float32Array) && !(value instanceof Float64Array)) return undefined;
+  return { rows: value.length, columns: 1, numbers: value };
+}
+
+function ofLists(value: unknown): Rows | undefined {
+  if (!Array.isArray(value)) return undefined;
+  const lists = value.map(ofList);
+  const columns = lists[0]?.rows ?? 0;
+  const numbers = new Float64Array(columns * lists.length);
+  for (const [row, list] of lists.entries()) {
+    if (list === undefined) return undefined;
+    if (list.rows !== columns) return { rows: lists.length, columns: -1, numbers };
+    for (let at = 0; at < columns; at++) numbers[row * columns + at] = list.numbers[at] as number;
+  }
+  return { rows: lists.length, columns, numbers };
+}
