@@ -16,8 +16,8 @@ const GROUPS: readonly Group[] = [
   {
     text: "Call",
     pages: [
-      ...["docs/client", "docs/http", "docs/grpc", "docs/kserve", "docs/sagemaker", "docs/simple-tensorflow-serving"],
-      ...["docs/errors", "docs/page"],
+      ...["docs/client", "docs/http", "docs/grpc", "docs/kserve", "docs/openai", "docs/sagemaker"],
+      ...["docs/simple-tensorflow-serving", "docs/errors", "docs/page"],
     ],
   },
   {

@@ -1,7 +1,7 @@
 import type { Tensor } from "../tensor/tensor.ts";
 
 /** Choices of a client about a text that is to be made; absent = the client leaves them to the model. */
-export interface TextChoices {
+interface TextChoices {
   /** Tokens of the answer at most. */
   readonly maxTokens?: number;
   readonly temperature?: number;
@@ -29,7 +29,7 @@ export interface ChatRequest extends TextChoices {
 }
 
 /** The form that the text of an answer has to have. */
-export type ResponseFormat =
+type ResponseFormat =
   | { readonly type: "text" | "json_object" }
   | { readonly type: "json_schema"; readonly name: string; readonly schema: object; readonly strict: boolean };
 
@@ -54,7 +54,7 @@ export type ChatContent =
   | { readonly type: "image" | "audio"; readonly mediaType: string; readonly bytes: Uint8Array };
 
 /** A call of a tool. */
-export interface ToolCall {
+interface ToolCall {
   readonly id: string;
   readonly name: string;
   /** A text that is JSON if the model has made no mistake. */
@@ -138,14 +138,10 @@ export interface ToolCallPart {
 }
 
 /** A whole answer, or a generator of its parts, which are sent as they are made to a client that takes them. */
-export type InParts<Part> =
-  | Part
-  | Promise<Part>
-  | AsyncIterable<Part>
-  | Generator<Part | Promise<Part>, void, undefined>;
+type InParts<Part> = Part | Promise<Part> | AsyncIterable<Part> | Generator<Part | Promise<Part>, void, undefined>;
 
 /** Rows of numbers: a tensor of rank 2, or a list of lists. */
-export type NumberRows = Tensor | readonly (readonly number[] | Float32Array | Float64Array)[];
+type NumberRows = Tensor | readonly (readonly number[] | Float32Array | Float64Array)[];
 
 /** One vector for each text, in their order. */
 export type EmbedAnswer = NumberRows | { readonly embeddings: NumberRows; readonly usage?: TextUsage | undefined };

@@ -56,7 +56,15 @@ export function operationsByTag({ paths }: ApiDocument): ReadonlyMap<string, rea
 }
 
 /** Tags of operations that belong to no model. */
-const OF_ALL = ["PredictJSON", "KServe V2", "TensorFlow Serving", "Simple TensorFlow Serving", "SageMaker", "Server"];
+const OF_ALL = [
+  "PredictJSON",
+  "KServe V2",
+  "TensorFlow Serving",
+  "Simple TensorFlow Serving",
+  "OpenAI",
+  "SageMaker",
+  "Server",
+];
 
 const INDENT = "  ";
 const TOKENS = /"(?:[^"\\]|\\.)*"|\{\s*\}|\[\s*\]|[{}[\],:]|\s+/g;

@@ -46,6 +46,11 @@ export function hasBatchedModel({ models = [] }: ServableDescription): boolean {
   return models.some(isBatched);
 }
 
+/** Rows that one run takes at most, as far as they are limited. */
+export function mostRows(description: ServableDescription): number {
+  return maxBatchSize(description) || Number.POSITIVE_INFINITY;
+}
+
 /**
  * Rows of a batch at most: of a single model that is batched, else of one request; 0 = there is no limit, or a remote
  * server does not report it.

@@ -5,7 +5,7 @@ import type { RawResult, RawStream } from "../../src/hooks/raw-entry.ts";
 import { textEntries } from "../../src/hooks/text-entries.ts";
 import { createTensor } from "../../src/tensor/tensor.ts";
 
-/** What the entry of a function makes of what that returned. */
+/** The answer that the entry of a function makes of a result. */
 function seal(name: string, returned: unknown): RawResult | RawStream {
   const entry = textEntries({ [name]: () => {} }, "my.ts", false)?.get(name);
   if (entry === undefined) throw new Error(`there is no entry ${name}`);

@@ -283,6 +283,7 @@ test("every protocol that infers over HTTP is checked against this contract", ()
     (http?.({ service: new ScriptedService(), settings: sliceSettings({}).protocols } as never).inference ?? [])
       .length > 0;
   const wires = Object.values(WIRES).filter(({ transport }) => transport === "http");
-  const names = PROTOCOLS.filter(infer).map(({ name }) => name);
+  // OpenAI's takes texts in place of tensors, and has its errors in openai/.
+  const names = PROTOCOLS.filter(infer).flatMap(({ name }) => (name === "openai" ? [] : name));
   expect(new Set(wires.map(({ protocol }) => protocol))).toEqual(new Set(names));
 });

@@ -48,12 +48,12 @@ describe("createHttpServer", () => {
 
   test("lists what there is to those who look elsewhere, and gives nothing of itself away", async () => {
     const { httpUrl } = await startServer({ stages: [{ driver: "null" }] });
-    const response = await fetch(`${httpUrl}/v3/models`);
+    const response = await fetch(`${httpUrl}/v4/models`);
     expect(response.status).toBe(404);
     expect([response.headers.get("x-powered-by"), response.headers.get("etag")]).toEqual([null, null]);
     const { error } = (await response.json()) as { error: string };
     expect(error).toMatch(
-      /^There is no GET \/v3\/models here\. There is POST \/predict.*, POST \/serving-proxy, .*GET \/health, GET \/llms.txt, GET \/metrics, .*\.$/,
+      /^There is no GET \/v4\/models here\. There is POST \/predict.*, POST \/serving-proxy, .*GET \/health, GET \/llms.txt, GET \/metrics, .*\.$/,
     );
   });
 

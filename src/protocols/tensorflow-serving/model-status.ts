@@ -101,8 +101,14 @@ const PLATFORMS: Readonly<Record<string, string>> = {
   xgboost: "XGBoost",
 };
 
+/** The description of a model with the states of its versions. The status is read last, as a model may go meanwhile. */
+export async function withDetail(service: InferenceService, model: string): Promise<ModelDetail & ModelStatus> {
+  const detail = await modelDetail(service, model);
+  return { ...detail, ...modelStatus(service, { model }) };
+}
+
 /** Describes a model by its newest version, without loading it. */
-export async function modelDetail(service: InferenceService, model: string): Promise<ModelDetail> {
+async function modelDetail(service: InferenceService, model: string): Promise<ModelDetail> {
   const available = service.index().filter((one) => one.model === model && one.state === "AVAILABLE");
   const versions = available.map(({ version }) => version).sort((a, b) => (a < b ? -1 : 1));
   const description = versions.length === 0 ? undefined : await describeModel(service, model);

@@ -16,7 +16,7 @@ type Named = readonly [name: string, signature: Signature];
 
 /** The endpoints that tell of models. */
 const ENDPOINTS: readonly Endpoint[] = [
-  { method: "GET", path: "/v1/models", summary: "List the models with their inputs and outputs" },
+  { method: "GET", path: "/v1/models", summary: "List the models, with the members of OpenAI's API too" },
   { method: "GET", path: "/v1/models/{name}", summary: "Tell the states of a model's versions" },
   { method: "GET", path: "/v1/models/{name}/metadata", summary: "Describe a model's signatures" },
   { method: "GET", path: "/v1/config", summary: "Tell the states of all models" },

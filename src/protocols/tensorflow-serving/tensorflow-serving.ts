@@ -15,9 +15,9 @@ import {
   isOfKserve,
   type ModelDetail,
   type ModelStatus,
-  modelDetail,
   modelStatus,
   readyStatus,
+  withDetail,
 } from "./model-status.ts";
 
 /**
@@ -125,12 +125,6 @@ function listModels(service: InferenceService): Promise<readonly (ModelDetail & 
 
 function modelNames(service: InferenceService): readonly string[] {
   return [...new Set(service.index().map(({ model }) => model))];
-}
-
-/** The status is read last, as a model may go meanwhile. */
-async function withDetail(service: InferenceService, model: string): Promise<ModelDetail & ModelStatus> {
-  const detail = await modelDetail(service, model);
-  return { ...detail, ...modelStatus(service, { model }) };
 }
 
 function telling(find: (ref: ModelRef, exchange: HttpExchange) => object | Promise<object>): RouteHandler {

@@ -39,7 +39,8 @@ test("the states of a model's versions are alone where that is not asked for: st
 });
 
 test("a model that is not loaded has no versions in its description", async () => {
-  const { httpUrl, service } = await startServer({ models: { half: { driver: "onnx", path: HALF } } });
+  const models = { half: { driver: "onnx", path: HALF } };
+  const { httpUrl, service } = await startServer({ models, simpleTensorflowServing: true });
   await service.unload("half");
   const detail = { model_version_list: [], model_signature: { inputs: [], outputs: [] }, platform: "" };
   expect(await read(`${httpUrl}/v1/models`)).toEqual([200, [expect.objectContaining(detail)]]);
@@ -48,7 +49,8 @@ test("a model that is not loaded has no versions in its description", async () =
 test("a pipeline has the names of its drivers, and 0 for a dtype that is not known", async () => {
   const inputs = [{ name: "x", dtype: "bytes" }] as const;
   const hooks = defineHooks({ inputs, preprocess: [(values) => values, null] });
-  const { httpUrl } = await startServer({ stages: [{ driver: "null" }, { driver: "null" }], hooks });
+  const stages = [{ driver: "null" }, { driver: "null" }];
+  const { httpUrl } = await startServer({ stages, hooks, simpleTensorflowServing: true });
   const detail = {
     platform: "null + null",
     model_signature: { inputs: [{ name: "x", dtype: 7, shape: [] }], outputs: [] },

@@ -317,8 +317,10 @@ test("GET /v1/models lists every model with the states of its versions", async (
   const { httpUrl } = await startServer({ models: { a: { driver: "null" }, b: { driver: "null" } } });
   const status = { error_code: "OK", error_message: "" };
   const versions = [{ version: "1", state: "AVAILABLE", status }];
-  expect(await (await fetch(`${httpUrl}/v1/models`)).json()).toEqual([
-    expect.objectContaining({ model_name: "a", model_version_status: versions }),
-    expect.objectContaining({ model_name: "b", model_version_status: versions }),
-  ]);
+  expect(await (await fetch(`${httpUrl}/v1/models`)).json()).toMatchObject({
+    data: [
+      { model_name: "a", model_version_status: versions },
+      { model_name: "b", model_version_status: versions },
+    ],
+  });
 });

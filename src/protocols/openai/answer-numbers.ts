@@ -1,0 +1,171 @@
+import { randomUUID } from "node:crypto";
+import { ServingError } from "../../errors.ts";
+import { isLargeText } from "../../platform/codec-host/large-message.ts";
+import type { HttpExchange } from "../../proxy/http-exchange.ts";
+import type { HttpAnswer } from "../../proxy/http-route.ts";
+import { inferNumbers, type NumbersAnswer } from "../../serving/infer-text.ts";
+import type { CallOptions, InferenceService, Lease } from "../../serving/inference-service.ts";
+import { mostRows, type ServableDescription } from "../../serving/servable-description.ts";
+import type { DType } from "../../tensor/dtype.ts";
+import { elementNumbers } from "../../tensor/elements.ts";
+import { type ChosenSignature, chooseSignature } from "../../tensor/signature/choose-signature.ts";
+import { toSize } from "../../tensor/signature/signature.ts";
+import { createTensor, createTensors, type Tensor } from "../../tensor/tensor.ts";
+import { answeredTensors } from "../answered-tensors.ts";
+import { jsonAnswer } from "../text-answer.ts";
+import { readBody } from "./answer-text.ts";
+import { hasEntry, leaseFor } from "./lease-for.ts";
+import { wrongMember } from "./members.ts";
+import {
+  type EmbedWish,
+  type RerankWish,
+  readEmbedJob,
+  readRerankJob,
+  writeEmbeddings,
+  writeEmbeddingsJob,
+} from "./numbers-codec.ts";
+
+/** Answers `POST …/embeddings` by the function `embed` of hooks, or by a model that takes texts and gives vectors. */
+export async function answerEmbeddings(exchange: HttpExchange, service: InferenceService): Promise<HttpAnswer> {
+  const wish = await readBody(exchange, readEmbedJob, await exchange.readBody());
+  exchange.record.model = wish.model;
+  const call = exchange.callInfo();
+  const isEnough = (description: ServableDescription) => embeddingModel(description) !== undefined;
+  const lease = await leaseFor(service, { model: wish.model, entry: "embed" }, call, isEnough);
+  try {
+    const made = await embed(lease, wish, call);
+    const { rows, columns, numbers, promptTokens = 0, headers } = made;
+    const vectors = createTensor("float32", [rows, columns], numbers);
+    const facts = { model: lease.description.model, promptTokens, isBase64: wish.isBase64 };
+    const body = isLargeText([vectors])
+      ? await exchange.encode(writeEmbeddingsJob, [vectors, facts])
+      : writeEmbeddings(vectors, facts);
+    return { contentType: "application/json", body, headers };
+  } finally {
+    lease.release();
+  }
+}
+
+async function embed(lease: Lease, wish: EmbedWish, call: CallOptions): Promise<NumbersAnswer> {
+  const { texts, dimensions, request } = wish;
+  const { model } = lease.description;
+  const made = hasEntry(lease.description, "embed")
+    ? await inferNumbers(lease, { entry: "embed", request, call }, texts.data.length)
+    : await inferVectors(lease, texts.data, call);
+  const { columns, numbers } = made;
+  if (dimensions !== undefined && columns !== dimensions)
+    throw wrongMember("dimensions", String(dimensions), `${columns}, as the vectors of ${model} have, or none`);
+  assertFinite(numbers, model);
+  return made;
+}
+
+/** Throws `internal` for numbers that JSON has no word for. */
+function assertFinite(numbers: Float32Array, model: string): void {
+  const wrong = numbers.find((each) => !Number.isFinite(each));
+  if (wrong !== undefined) throw new ServingError("internal", `The model ${model} gave ${wrong}, which is no result.`);
+}
+
+/** Answers `POST …/rerank` by the function `rerank` of hooks, the best document first. */
+export async function answerRerank(exchange: HttpExchange, service: InferenceService): Promise<HttpAnswer> {
+  const wish = await readBody(exchange, readRerankJob, await exchange.readBody());
+  exchange.record.model = wish.model;
+  const call = exchange.callInfo();
+  const lease = await leaseFor(service, { model: wish.model, entry: "rerank" }, call);
+  try {
+    const { model } = lease.description;
+    const asked = { entry: "rerank", request: wish.request, call };
+    const { numbers, promptTokens: tokens, headers } = await inferNumbers(lease, asked, wish.texts.data.length);
+    assertFinite(numbers, model);
+    const usage = tokens === undefined ? {} : { usage: { prompt_tokens: tokens, total_tokens: tokens } };
+    const id = `rerank-${randomUUID()}`;
+    return { ...jsonAnswer({ id, model, results: sortedResults(numbers, wish), ...usage }), headers };
+  } finally {
+    lease.release();
+  }
+}
+
+function sortedResults(scores: Float32Array, { texts, topCount, returnsDocuments }: RerankWish): readonly object[] {
+  const order = Array.from(scores, (score, index) => ({ index, relevance_score: score }));
+  order.sort((a, b) => b.relevance_score - a.relevance_score);
+  const results = order.slice(0, topCount);
+  if (!returnsDocuments) return results;
+  return results.map((result) => ({
+    ...result,
+    document: { text: Buffer.from(texts.data[result.index] ?? []).toString() },
+  }));
+}
+
+/** A model, or a pipeline, that takes texts and gives a vector for each. */
+interface EmbeddingModel {
+  readonly signature: ChosenSignature;
+  readonly input: string;
+  readonly output: string;
+  /** The input's shape for so many texts. */
+  readonly shapeOf: (count: number) => readonly number[];
+  /** Texts of one run at most. */
+  readonly maxTexts: number;
+}
+
+const FLOATS: readonly DType[] = ["float32", "float64", "float16", "bfloat16"];
+
+/**
+ * Tells how a version is run with texts: it needs one input, of bytes, `[n]` or `[n, 1]`, and has one output, of
+ * floats, `[n, d]`, or `[d]` if it takes one text. Undefined for any other.
+ */
+function embeddingModel(description: ServableDescription): EmbeddingModel | undefined {
+  const signature = chooseSignature("", description.signatures);
+  const needed = signature?.spec?.inputs?.filter((spec) => spec.default === undefined) ?? [];
+  const outputs = signature?.spec?.outputs ?? [];
+  const [input, output] = [needed[0], outputs[0]];
+  if (signature === undefined || input === undefined || output === undefined) return undefined;
+  if (needed.length !== 1 || outputs.length !== 1 || input.dtype !== "bytes" || !FLOATS.includes(output.dtype))
+    return undefined;
+  const rank = input.shape?.length ?? 1;
+  const [first = -1, second = 1] = (input.shape ?? [-1]).map(toSize);
+  if (rank > 2 || Math.abs(first) !== 1 || Math.abs(second) !== 1 || (output.shape?.length ?? 2) > 2) return undefined;
+  const isMany = rank > 0 && first === -1;
+  const shapeOf = (count: number) => [count, 1].slice(0, rank);
+  return { signature, input: input.name, output: output.name, shapeOf, maxTexts: isMany ? mostRows(description) : 1 };
+}
+
+/** Runs a leased {@link embeddingModel} with texts, several times if it does not take all of them at once. */
+async function inferVectors(lease: Lease, texts: readonly Uint8Array[], call: CallOptions): Promise<NumbersAnswer> {
+  const model = embeddingModel(lease.description);
+  if (model === undefined) throw new ServingError("internal", "The model takes no texts.");
+  const size = Math.min(model.maxTexts, texts.length);
+  const runs: RunAnswer[] = [];
+  for (let from = 0; from < texts.length; from += size)
+    runs.push(await runModel(lease, model, texts.slice(from, from + size), call));
+  const [first] = runs;
+  const columns = (first?.numbers.length ?? 0) / size;
+  const numbers = new Float32Array(columns * texts.length);
+  for (const [index, each] of runs.entries()) numbers.set(each.numbers, index * size * columns);
+  return { rows: texts.length, columns, numbers, headers: first?.headers ?? {} };
+}
+
+interface RunAnswer {
+  readonly numbers: ArrayLike<number>;
+  readonly headers: NumbersAnswer["headers"];
+}
+
+async function runModel(
+  lease: Lease,
+  { signature, input, output, shapeOf }: EmbeddingModel,
+  texts: readonly Uint8Array[],
+  call: CallOptions,
+): Promise<RunAnswer> {
+  const tensor = createTensor("bytes", shapeOf(texts.length), texts);
+  const inputs = { kind: "tensors", tensors: createTensors([[input, tensor]]) } as const;
+  const answer = await lease.infer({ signature, inputs, outputs: [output], call });
+  const made = answeredTensors(answer)[output];
+  if (made === undefined || !isRows(made, texts.length))
+    throw new ServingError(
+      "internal",
+      `The model ${lease.description.model} gave ${made === undefined ? "no vectors" : `a tensor of shape [${made.shape}]`} for ${texts.length} texts; expected one vector for each.`,
+    );
+  return { numbers: elementNumbers(made, "The model"), headers: answer.metadata };
+}
+
+function isRows({ shape }: Tensor, count: number): boolean {
+  return (shape.length === 2 && shape[0] === count) || (shape.length === 1 && count === 1);
+}

@@ -1,0 +1,125 @@
+import { defineJob } from "../../platform/codec-host/job.ts";
+import { type Members, parseMembers, writeRequest, wrongMember } from "./members.ts";
+import { readChoices, readWish, type TextWish } from "./text-request.ts";
+
+/** Reads a request of chat/completions. Throws `invalid_argument` with the place of a wrong member. */
+function readChat(bytes: Uint8Array): TextWish {
+  const body = parseMembers(bytes);
+  const wish = readWish(body);
+  const messages = body.objects("messages").map(readMessage);
+  if (messages.length === 0) throw body.wrong("messages", "a list with one message at least");
+  const tools = body.objects("tools").map(readTool);
+  const own = { messages, tools, toolChoice: readToolChoice(body, tools.length), responseFormat: readFormat(body) };
+  return { ...wish, echo: new Uint8Array(0), request: writeRequest({ ...own, ...readChoices(body) }) };
+}
+
+/** {@link readChat} for a codec thread. */
+export const readChatJob = defineJob(import.meta.url, "readChatJob", readChat);
+
+const ROLES = ["user", "system", "developer", "assistant", "tool"] as const;
+
+function readMessage(message: Members): object {
+  if (message.value("role") === undefined) throw message.wrong("role", ROLES.join(", "));
+  const role = message.choice("role", ROLES);
+  const content = readContent(message);
+  const texts = content.flatMap((each) => ("text" in each ? [each.text] : []));
+  return {
+    role: role === "developer" ? "system" : role,
+    text: texts.join(""),
+    content,
+    name: message.text("name"),
+    toolCalls: message.objects("tool_calls").map(readCall),
+    toolCallId: message.text("tool_call_id"),
+  };
+}
+
+/** A piece of a message as it goes to the hooks' thread. */
+type WireContent =
+  | { readonly type: "text"; readonly text: string }
+  | { readonly type: "image" | "audio"; readonly mediaType: string; readonly base64: string };
+
+function readContent(message: Members): readonly WireContent[] {
+  const content = message.value("content");
+  if (typeof content === "string") return content === "" ? [] : [{ type: "text", text: content }];
+  if (content !== undefined && !Array.isArray(content))
+    throw message.wrong("content", "a text, or a list of parts such as {type, text}");
+  return message.objects("content").map(readPart);
+}
+
+function readPart(part: Members): WireContent {
+  const type = part.requiredText("type");
+  if (type === "text") return { type, text: part.requiredText("text") };
+  if (type === "refusal") return { type: "text", text: part.requiredText("refusal") };
+  if (type === "image_url") return readImage(part);
+  if (type === "input_audio") return readAudio(part);
+  throw part.wrong("type", "text, image_url or input_audio");
+}
+
+const BASE64 = /^[A-Za-z0-9+/]+={0,2}$/;
+const DATA_URI = /^data:([\w.+-]{1,64}\/[\w.+-]{1,64});base64,/;
+
+function readImage(part: Members): WireContent {
+  const image = part.object("image_url");
+  if (image === undefined) throw part.wrong("image_url", "an object with url");
+  const url = image.requiredText("url");
+  const [head, mediaType] = DATA_URI.exec(url.slice(0, 160)) ?? [];
+  const base64 = url.slice(head?.length ?? 0);
+  if (head !== undefined && mediaType !== undefined && BASE64.test(base64)) return { type: "image", mediaType, base64 };
+  const what = /^https?:/i.test(url) ? "an address, which is not fetched" : "no image";
+  throw wrongMember(image.placeOf("url"), what, "the image itself: data:image/jpeg;base64,…");
+}
+
+function readAudio(part: Members): WireContent {
+  const audio = part.object("input_audio");
+  if (audio === undefined) throw part.wrong("input_audio", "an object with data and format");
+  const base64 = audio.requiredText("data");
+  if (!BASE64.test(base64)) throw wrongMember(audio.placeOf("data"), "no base64", "the sound in base64");
+  const format = audio.text("format") ?? "wav";
+  if (!/^[\w.+-]{1,32}$/.test(format)) throw audio.wrong("format", "a format such as wav");
+  return { type: "audio", mediaType: `audio/${format}`, base64 };
+}
+
+function readCall(call: Members): object {
+  const made = call.object("function");
+  if (made === undefined) throw call.wrong("function", "an object with name and arguments");
+  const [name, given] = [made.requiredText("name"), made.text("arguments") ?? ""];
+  return { id: call.text("id") ?? "", name, arguments: given };
+}
+
+function readTool(tool: Members): object {
+  if (tool.value("type") !== undefined) tool.choice("type", ["function"]);
+  const declared = tool.object("function");
+  if (declared === undefined) throw tool.wrong("function", "an object with name, description and parameters");
+  return {
+    name: declared.requiredText("name"),
+    description: declared.text("description") ?? "",
+    parameters: schemaOf(declared, "parameters") ?? { type: "object", properties: {} },
+    strict: declared.boolean("strict") ?? false,
+  };
+}
+
+/** A JSON schema as it was sent. */
+function schemaOf(place: Members, name: string): unknown {
+  return place.object(name) && place.value(name);
+}
+
+function readToolChoice(body: Members, toolCount: number): unknown {
+  const choice = body.value("tool_choice");
+  if (choice === undefined) return toolCount === 0 ? "none" : "auto";
+  if (typeof choice === "string") return body.choice("tool_choice", ["auto", "none", "required"]);
+  const chosen = body.object("tool_choice")?.object("function");
+  if (chosen === undefined) throw body.wrong("tool_choice", "auto, none, required, or {type, function: {name}}");
+  return { name: chosen.requiredText("name") };
+}
+
+function readFormat(body: Members): object {
+  const format = body.object("response_format");
+  const type = format?.choice("type", ["text", "json_object", "json_schema"]) ?? "text";
+  if (format === undefined || type !== "json_schema") return { type };
+  const declared = format.object("json_schema");
+  const schema = declared && schemaOf(declared, "schema");
+  if (declared === undefined || schema === undefined)
+    throw format.wrong("json_schema", "an object with name and schema");
+  const name = declared.text("name") ?? "";
+  return { type, name, schema, strict: declared.boolean("strict") ?? false };
+}

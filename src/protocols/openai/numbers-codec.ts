@@ -1,0 +1,114 @@
+import { defineJob } from "../../platform/codec-host/job.ts";
+import { JsonWriter } from "../../tensor/codecs/json/json-writer.ts";
+import { rowWriter } from "../../tensor/codecs/json/tensor-json.ts";
+import { isObject } from "../../tensor/record.ts";
+import { createTensor, type Tensor } from "../../tensor/tensor.ts";
+import { parseMembers, writeRequest } from "./members.ts";
+import { checkTexts, readTexts } from "./text-input.ts";
+
+/** A request whose answer is numbers. */
+interface NumbersWish {
+  /** The model's name; empty = the only one. */
+  readonly model: string;
+  /** Each of them gets its numbers, in UTF-8: a message between threads has room for few strings. */
+  readonly texts: Tensor<"bytes">;
+  /** The request for the function of hooks, as JSON. */
+  readonly request: Uint8Array;
+}
+
+/** A request for vectors. */
+export interface EmbedWish extends NumbersWish {
+  readonly isBase64: boolean;
+  /** Undefined = all. */
+  readonly dimensions: number | undefined;
+}
+
+/** Reads a request of embeddings. Throws `invalid_argument` with the place of a wrong member. */
+function readEmbed(bytes: Uint8Array): EmbedWish {
+  const body = parseMembers(bytes);
+  const model = body.text("model") ?? "";
+  const texts = readTexts(body, "input");
+  const isBase64 = body.choice("encoding_format", ["float", "base64"]) === "base64";
+  const dimensions = body.number("dimensions", { isWhole: true, min: 1 });
+  const request = writeRequest({ texts, dimensions, user: body.text("user"), more: body.rest() });
+  return { model, texts: toTensor(texts), isBase64, dimensions, request };
+}
+
+/** {@link readEmbed} for a codec thread. */
+export const readEmbedJob = defineJob(import.meta.url, "readEmbedJob", readEmbed);
+
+/** A request for the order of documents. */
+export interface RerankWish extends NumbersWish {
+  /** Results at most. */
+  readonly topCount: number;
+  /** True = the results have the documents. */
+  readonly returnsDocuments: boolean;
+}
+
+/**
+ * Reads a request of rerank in the forms of Cohere, Jina and vLLM. Throws `invalid_argument` with the place of a wrong
+ * member.
+ */
+function readRerank(bytes: Uint8Array): RerankWish {
+  const body = parseMembers(bytes);
+  const model = body.text("model") ?? "";
+  const query = body.requiredText("query");
+  const given = body.list("documents");
+  if (given === undefined || given.length === 0) throw body.wrong("documents", "a list with one text at least");
+  const documents = checkTexts(
+    given.map((each) => (isObject(each) ? each.text : each)),
+    "documents",
+  );
+  const topCount = body.number("top_n", { isWhole: true, min: 0 }) ?? documents.length;
+  const returnsDocuments = body.boolean("return_documents") ?? false;
+  const request = writeRequest({ query, documents, more: body.rest() });
+  return { model, texts: toTensor(documents), topCount, returnsDocuments, request };
+}
+
+function toTensor(texts: readonly string[]): Tensor<"bytes"> {
+  const encoder = new TextEncoder();
+  const elements = texts.map((text) => encoder.encode(text));
+  return createTensor("bytes", [elements.length], elements);
+}
+
+/** {@link readRerank} for a codec thread. */
+export const readRerankJob = defineJob(import.meta.url, "readRerankJob", readRerank);
+
+/** Facts about an answer beside its vectors. */
+interface AnswerFacts {
+  readonly model: string;
+  /** 0 = they are not known. */
+  readonly promptTokens: number;
+  readonly isBase64: boolean;
+}
+
+/** Writes the answer of embeddings: a vector for each row of a tensor of float32. */
+export function writeEmbeddings(vectors: Tensor, { model, promptTokens: tokens, isBase64 }: AnswerFacts): Uint8Array {
+  const writer = new JsonWriter();
+  const [rows = 0, columns = 0] = vectors.shape;
+  const writeRow = isBase64 ? base64Writer(writer, vectors, columns) : rowWriter(writer, vectors, STYLE);
+  writer.ascii('{"object":"list","data":[');
+  for (let row = 0; row < rows; row++) {
+    writer.ascii(`${row === 0 ? "" : ","}{"object":"embedding","index":${row},"embedding":`);
+    writeRow(row);
+    writer.ascii("}");
+  }
+  writer.ascii('],"model":');
+  writer.string(model);
+  writer.ascii(`,"usage":{"prompt_tokens":${tokens},"total_tokens":${tokens}}}`);
+  return writer.finish();
+}
+
+/** {@link writeEmbeddings} for a codec thread. */
+export const writeEmbeddingsJob = defineJob(import.meta.url, "writeEmbeddingsJob", writeEmbeddings);
+
+const STYLE = { separator: ",", bytes: () => {} } as const;
+
+/** Little-endian float32, as all machines that this server runs on have them. */
+function base64Writer(writer: JsonWriter, { data }: Tensor, columns: number): (row: number) => void {
+  const { buffer, byteOffset } = data as Float32Array<ArrayBuffer>;
+  return (row) => {
+    const bytes = Buffer.from(buffer, byteOffset + 4 * row * columns, 4 * columns);
+    writer.ascii(`"${bytes.toString("base64")}"`);
+  };
+}

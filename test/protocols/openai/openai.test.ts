@@ -1,0 +1,352 @@
+import { describe, expect, it } from "vitest";
+import { authFiles, bearer, TOKENS } from "../../access/auth-fixture.ts";
+import { missingListeners } from "../../helpers/missing-listeners.ts";
+import { shareServer, startServer } from "../../helpers/start-server.ts";
+import { postForParts } from "../../proxy/read-parts.ts";
+import { textHooks } from "./text-hooks.ts";
+
+const models = () => ({ talk: { driver: "null", hooks: textHooks() }, plain: { driver: "null" } });
+const LISTENERS = missingListeners() === undefined ? [1, 2] : [1];
+
+const user = (content: unknown) => ({ role: "user", content });
+const chat = (text: unknown, more: object = {}) => ({ model: "talk", messages: [user(text)], ...more });
+const CHAT = "/v1/chat/completions";
+const EMBED = "/v1/embeddings";
+const RERANK = "/v1/rerank";
+
+const serve = shareServer(() => ({ models: models() }));
+
+async function post(path: string, body: unknown, headers: Record<string, string> = {}) {
+  const text = typeof body === "string" ? body : JSON.stringify(body);
+  const answer = await fetch((await serve()).httpUrl + path, { method: "POST", body: text, headers });
+  return { status: answer.status, headers: answer.headers, body: await answer.json() };
+}
+
+/** The text of an answer as JSON. */
+async function told(text: unknown, more: object = {}): Promise<unknown> {
+  const { body } = await post(CHAT, chat(text, more));
+  return JSON.parse((body as { choices: [{ message: { content: string } }] }).choices[0].message.content);
+}
+
+describe.each(LISTENERS)("a stream of a server with %i listening threads", (listeners) => {
+  const share = shareServer(() => ({ listeners, models: models() }));
+
+  it("is events of JSON with the hook's headers, and [DONE] at the end", async () => {
+    const { httpUrl } = await share();
+    const reader = await postForParts(httpUrl + CHAT, chat("hi", { stream: true }));
+    expect(reader.answer.headers).toMatchObject({
+      ...{ "content-type": "text/event-stream; charset=utf-8", "cache-control": "no-store", "x-own": "yes" },
+    });
+    const events = await reader.rest();
+    expect(events.at(-1)).toBe("data: [DONE]");
+    const head = expect.stringMatching(
+      /^data: \{"id":"chatcmpl-\w{32}","object":"chat\.completion\.chunk","created":\d+,"model":"talk","choices":\[\{"index":0,"delta":\{"role":"assistant","content":""\},"logprobs":null,"finish_reason":null\}\]\}$/,
+    );
+    expect(events[0]).toEqual(head);
+    expect(events).toHaveLength(4);
+  });
+
+  it("ends with an error in OpenAI's form, and without [DONE]", async () => {
+    const { httpUrl } = await share();
+    const events = await (await postForParts(httpUrl + CHAT, chat("late", { stream: true }))).rest();
+    const error = { message: "The hook chat failed: no more words", type: "server_error", param: null, code: null };
+    expect(JSON.parse(events.at(-1)!.replace(/^data: /, ""))).toEqual({ error });
+  });
+
+  it("has its first and last part where the function yields nothing", async () => {
+    const { httpUrl } = await share();
+    const events = await (await postForParts(httpUrl + CHAT, chat("nothing", { stream: true }))).rest();
+    expect(events).toHaveLength(3);
+  });
+
+  it("is beside whole answers of the other routes", async () => {
+    const { httpUrl } = await share();
+    const ask = async (path: string, body: object) => {
+      const answer = await fetch(httpUrl + path, { method: "POST", body: JSON.stringify(body) });
+      return answer.status;
+    };
+    expect(await ask(CHAT, chat("hi"))).toBe(200);
+    expect(await ask(EMBED, { model: "talk", input: "hi" })).toBe(200);
+    expect(await ask(RERANK, { model: "talk", query: "a", documents: ["a"] })).toBe(200);
+  });
+});
+
+describe("the function chat", () => {
+  it("gets the request in one form, with the members that the server does not know", async () => {
+    const tool = { type: "function", function: { name: "f", description: "d", parameters: { type: "object" } } };
+    const schema = { type: "object", properties: { a: { default: null } } };
+    const request = chat("request", {
+      messages: [{ role: "developer", content: "be short" }, user([{ type: "text", text: "request" }])],
+      ...{ tools: [tool], tool_choice: { type: "function", function: { name: "f" } }, stop: "end", top_k: 4 },
+      ...{ max_tokens: 7, response_format: { type: "json_schema", json_schema: { name: "s", schema } } },
+    });
+    expect(await told("request", request)).toEqual({
+      tools: [{ name: "f", description: "d", parameters: { type: "object" }, strict: false }],
+      toolChoice: { name: "f" },
+      responseFormat: { type: "json_schema", name: "s", schema, strict: false },
+      ...{ maxTokens: 7, stop: ["end"], more: { top_k: 4 }, roles: ["system", "user"] },
+    });
+  });
+
+  it("gets every optional member that is null as one that is absent", async () => {
+    const names = ["tools", "tool_choice", "stop", "max_tokens", "max_completion_tokens", "temperature", "top_p", "n"];
+    const more = [
+      "stream",
+      "stream_options",
+      "response_format",
+      "user",
+      "seed",
+      "presence_penalty",
+      "top_k",
+      "logprobs",
+    ];
+    const nulls = Object.fromEntries([...names, ...more, "frequency_penalty"].map((name) => [name, null]));
+    const message = { ...user("request"), name: null, tool_calls: null, tool_call_id: null };
+    expect(await told("request", { ...nulls, messages: [message] })).toEqual(await told("request"));
+  });
+
+  it("gets images and sound as bytes", async () => {
+    const image = { type: "image_url", image_url: { url: "data:image/png;base64,AAEC", detail: null } };
+    const audio = { type: "input_audio", input_audio: { data: "AAECAw==", format: "mp3" } };
+    expect(await told([{ type: "text", text: "media" }, image, audio])).toEqual([
+      ["text", null, null],
+      ["image", "image/png", 3],
+      ["audio", "audio/mp3", 4],
+    ]);
+  });
+
+  it("gets a large conversation, with every text as it was sent", async () => {
+    const long = `${"ü\u0000\ud800".repeat(40_000)}end`;
+    const { body } = await post(CHAT, chat(long));
+    expect(body).toMatchObject({ choices: [{ message: { content: `${long} ` } }] });
+  });
+
+  it("is not alone in that: large texts reach the other functions, and come back", async () => {
+    const long = "wort ".repeat(300_000);
+    const texts = Array(4).fill(long);
+    const embedded = await post(EMBED, { model: "talk", input: texts });
+    expect((embedded.body as { data: unknown[] }).data).toHaveLength(4);
+    const ranked = await post(RERANK, {
+      model: "talk",
+      query: "a",
+      documents: texts,
+      top_n: 1,
+      return_documents: true,
+    });
+    expect(ranked.body).toMatchObject({ results: [{ document: { text: long } }] });
+    const echoed = await post("/v1/completions", { model: "talk", prompt: long, echo: true });
+    expect(echoed.body).toMatchObject({ choices: [{ text: long + long.toUpperCase() }] });
+  });
+
+  it("may think, which is told beside the message", async () => {
+    const { body } = await post(CHAT, chat("think"));
+    expect(body).toMatchObject({ choices: [{ message: { content: "so", reasoning_content: "hm" } }] });
+  });
+
+  it("answers the only model where none is named, and by the hooks' headers", async () => {
+    const server = await startServer({ stages: [{ driver: "null" }], hooks: textHooks() });
+    const answer = await fetch(server.httpUrl + CHAT, {
+      method: "POST",
+      body: JSON.stringify({ messages: [user("hi")] }),
+    });
+    expect([answer.status, answer.headers.get("x-own"), await answer.json()]).toMatchObject([
+      200,
+      "yes",
+      { model: "default" },
+    ]);
+  });
+});
+
+describe("a request that cannot be answered", () => {
+  const image = (url: string) => chat([{ type: "image_url", image_url: { url } }]);
+  it.each([
+    ["nothing", CHAT, "", null, "The body is empty"],
+    ["half a body", CHAT, '{"model":', null, "The body is not JSON"],
+    ["a list", CHAT, [], null, "The body is an array; expected a JSON object."],
+    ["lists in lists", CHAT, `{"messages":${"[".repeat(2000)}`, null, "nested more than 1000 levels"],
+    ["no messages", CHAT, { model: "talk" }, "messages", "messages is missing"],
+    ["no message", CHAT, { model: "talk", messages: [] }, "messages", "one message at least"],
+    ["a message that is text", CHAT, { model: "talk", messages: ["hi"] }, "messages[0]", 'messages[0] is "hi"'],
+    ["a message without a role", CHAT, { model: "talk", messages: [{}] }, "messages[0].role", "expected user, system"],
+    ["an unknown role", CHAT, { model: "talk", messages: [{ role: "cat" }] }, "messages[0].role", 'is "cat"'],
+    [
+      "an unknown part",
+      CHAT,
+      chat([{ type: "file" }]),
+      "messages[0].content[0].type",
+      "text, image_url or input_audio",
+    ],
+    ["an address of an image", CHAT, image("https://a/b.png"), "messages[0].content[0].image_url.url", "not fetched"],
+    ["no image", CHAT, image("data:image/png;base64,<>"), "messages[0].content[0].image_url.url", "no image"],
+    ["several choices", CHAT, chat("hi", { n: 2 }), "n", "n is 2; expected 1"],
+    ["a number as text", CHAT, chat("hi", { max_tokens: "5" }), "max_tokens", "expected a whole number, 0 or more"],
+    [
+      "an unknown format",
+      CHAT,
+      chat("hi", { response_format: { type: "xml" } }),
+      "response_format.type",
+      "json_schema",
+    ],
+    ["prompts", "/v1/completions", { model: "talk", prompt: ["a", "b"] }, "prompt", "send a request for each"],
+    ["token ids", "/v1/completions", { model: "talk", prompt: [1, 2] }, "prompt", "is a list of token ids"],
+    ["lists of token ids", EMBED, { model: "talk", input: [[1]] }, "input", "check_embedding_ctx_length=False"],
+    ["no text", EMBED, { model: "talk", input: [] }, "input", "one text at least"],
+    ["texts and numbers", EMBED, { model: "talk", input: ["a", 1] }, "input[1]", "is a number; expected a text"],
+    ["too many texts", EMBED, { model: "talk", input: Array(2049).fill("a") }, "input", "2048 at most"],
+    ["an unknown encoding", EMBED, { model: "talk", input: "a", encoding_format: "hex" }, "encoding_format", "base64"],
+    ["no documents", RERANK, { model: "talk", query: "a" }, "documents", "documents is missing"],
+    ["a document without text", RERANK, { model: "talk", query: "a", documents: [{}] }, "documents[0]", "a text"],
+    ["no query", RERANK, { model: "talk", documents: ["a"] }, "query", "query is missing"],
+  ] as const)("is refused with its place: %s", async (_, path, body, param, message) => {
+    const { status, body: answer } = await post(path, body);
+    expect([status, answer]).toEqual([
+      400,
+      {
+        error: expect.objectContaining({
+          type: "invalid_request_error",
+          param,
+          message: expect.stringContaining(message),
+        }),
+      },
+    ]);
+  });
+
+  it("names a model that has no such function", async () => {
+    for (const [path, body] of [
+      [CHAT, chat("hi", { model: "plain" })],
+      [EMBED, { model: "plain", input: "a" }],
+    ] as const) {
+      const { status, body: answer } = await post(path, body);
+      expect([status, answer]).toMatchObject([404, { error: { param: "model", code: null, type: "not_found_error" } }]);
+    }
+  });
+
+  it("is told in OpenAI's form where the caller is not known, where the method is wrong, and where there is no route", async () => {
+    const server = await startServer({ models: models(), auth: await authFiles() });
+    const ask = (path: string, init: RequestInit) => fetch(server.httpUrl + path, init);
+    const refused = await ask(CHAT, { method: "POST", body: JSON.stringify(chat("hi")) });
+    expect([refused.status, await refused.json()]).toMatchObject([401, { error: { code: "invalid_api_key" } }]);
+    const headers = { authorization: bearer(TOKENS.admin) };
+    const known = await ask(CHAT, { method: "POST", body: JSON.stringify(chat("hi")), headers });
+    expect(known.status).toBe(200);
+    for (const path of [CHAT, "/v3/chat/completions"]) {
+      const wrong = await ask(path, { headers });
+      expect([wrong.status, wrong.headers.get("allow"), await wrong.json()]).toMatchObject([
+        405,
+        "POST",
+        { error: { type: "invalid_request_error" } },
+      ]);
+    }
+    const missing = await ask("/v3/nothing", { method: "POST", body: "{}", headers });
+    expect([missing.status, await missing.json()]).toMatchObject([
+      404,
+      { error: { message: "There is no POST /v3/nothing here." } },
+    ]);
+  });
+
+  it("names what is wrong in what the function yields", async () => {
+    const { status, body } = await post(CHAT, chat("wrong"));
+    const message =
+      "The hook chat yielded the member txt; expected text, reasoning, refusal, toolCalls, usage, finishReason.";
+    expect([status, body]).toEqual([500, { error: { message, type: "server_error", param: null, code: null } }]);
+  });
+});
+
+describe("rerank", () => {
+  it.each(["/v1/rerank", "/v2/rerank", "/v3/rerank", "/openai/v1/rerank", "/rerank"])("sorts at %s", async (path) => {
+    const documents = ["x", { text: "a b" }, "y", "c a"];
+    const { status, body } = await post(path, {
+      model: "talk",
+      query: "a",
+      documents,
+      top_n: 3,
+      return_documents: true,
+    });
+    expect([status, body]).toEqual([
+      200,
+      {
+        ...{ id: expect.stringMatching(/^rerank-/), model: "talk" },
+        results: [
+          { index: 1, relevance_score: 0.75, document: { text: "a b" } },
+          { index: 3, relevance_score: 0.75, document: { text: "c a" } },
+          { index: 0, relevance_score: 0.25, document: { text: "x" } },
+        ],
+      },
+    ]);
+  });
+});
+
+describe("embeddings of a pipeline without the function embed", () => {
+  const inputs = (shape: readonly number[]) => [{ name: "text", dtype: "bytes", shape }] as const;
+  const outputs = (shape: readonly number[]) => [{ name: "vector", dtype: "float32", shape }] as const;
+  const lengths = (text: { readonly data: readonly Uint8Array[] }) => text.data.flatMap(({ length }) => [length, 0.5]);
+
+  it.each([
+    ["all texts at once", [-1], [-1, 2]],
+    ["all texts at once, in a column", [-1, 1], [-1, 2]],
+    ["one text after the other", [1], [1, 2]],
+    ["one text after the other, as a vector", [], [2]],
+  ])("run it with %s", async (_, input, output) => {
+    const shapes: (readonly number[])[] = [];
+    const process = ({
+      text: { shape, data },
+    }: {
+      text: { shape: readonly number[]; data: readonly Uint8Array[] };
+    }) => {
+      shapes.push(shape);
+      const rows = output.length === 1 ? [2] : [data.length, 2];
+      return { vector: { dtype: "float32", shape: rows, data: Float32Array.from(lengths({ data })) } } as never;
+    };
+    const hooks = { inputs: inputs(input), outputs: outputs(output), process };
+    const server = await startServer({ stages: [{ driver: "null" }], hooks: hooks as never });
+    const answer = await fetch(server.httpUrl + EMBED, {
+      method: "POST",
+      body: JSON.stringify({ input: ["ab", "ü", ""] }),
+    });
+    const body = (await answer.json()) as { data: { embedding: number[] }[] };
+    expect(body.data.map(({ embedding }) => embedding)).toEqual([
+      [2, 0.5],
+      [2, 0.5],
+      [0, 0.5],
+    ]);
+    expect(shapes).toEqual(input[0] === -1 ? [[3, 1].slice(0, input.length)] : Array(3).fill(input));
+  });
+
+  it("refuse dimensions that its vectors do not have", async () => {
+    const process = () => ({ vector: [[1, 2]] });
+    const hooks = { inputs: inputs([-1]), outputs: outputs([-1, 2]), process };
+    const server = await startServer({ stages: [{ driver: "null" }], hooks });
+    const ask = async (dimensions: number) => {
+      const answer = await fetch(server.httpUrl + EMBED, {
+        method: "POST",
+        body: JSON.stringify({ input: "a", dimensions }),
+      });
+      return answer.status;
+    };
+    expect([await ask(2), await ask(1)]).toEqual([200, 400]);
+  });
+});
+
+describe("GET /v1/models", () => {
+  const read = async (url: string, headers: Record<string, string> = {}) => (await fetch(url, { headers })).json();
+  const sdk = { "x-stainless-lang": "js" };
+
+  it("has the members of TensorFlow Serving's clients too, and one model alone is as these expect it", async () => {
+    const { httpUrl } = await serve();
+    const status = { model_version_status: [{ version: "1", state: "AVAILABLE", status: expect.any(Object) }] };
+    const own = { id: "plain", object: "model", created: expect.any(Number), owned_by: "kserving" };
+    expect(await read(`${httpUrl}/v1/models`)).toMatchObject({
+      object: "list",
+      data: [{ id: "talk" }, { ...own, ...status }],
+    });
+    expect(await read(`${httpUrl}/v1/models/plain`)).toEqual(status);
+    expect(await read(`${httpUrl}/v1/models/plain`, sdk)).toEqual({ ...own, ...status });
+    expect(await read(`${httpUrl}/v3/models/plain`)).toEqual({ ...own, ...status });
+  });
+
+  it("is another server's list where a setting says so, except for OpenAI's clients", async () => {
+    const { httpUrl } = await startServer({ models: models(), kserveRoutes: true });
+    expect(await read(`${httpUrl}/v1/models`)).toEqual({ models: ["talk", "plain"] });
+    expect(await read(`${httpUrl}/v1/models`, sdk)).toMatchObject({ object: "list" });
+  });
+});
