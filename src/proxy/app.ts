@@ -91,11 +91,15 @@ function nearestRoute(asked: string, routes: readonly string[]): string | undefi
  * server's own page asks for.
  */
 function listRoutes(protocols: readonly HttpProtocol[]): readonly string[] {
-  return protocols.flatMap(({ inference, routes = [] }) => [
+  const listed = protocols.flatMap(({ inference, routes = [] }) => [
     ...inference.map(({ path }) => `POST ${toPlainPath(path)}`),
     ...routes.filter(isListed).map(({ path }) => `GET ${path}`),
   ]);
+  return [...new Set(listed)].filter((route) => !listed.includes(route.replace(VERSION, "")) || !VERSION.test(route));
 }
+
+/** The part of a path that names a version; the same path without it is listed. */
+const VERSION = /\/versions\/VERSION(?=\/)/;
 
 function isListed({ method, path, isForOwnPage }: HttpRoute): boolean {
   return method === "GET" && !path.includes(":") && isForOwnPage !== true;

@@ -97,14 +97,15 @@ describe("a route of the protocols", () => {
 
 test("a client that asks for another route is told of those that there are", async () => {
   const { url } = await serveHttp(new ScriptedService());
-  const { error } = (await (await fetch(`${url}/v3/models?x=1`)).json()) as { error: string };
+  const { error } = (await (await fetch(`${url}/v4/models?x=1`)).json()) as { error: string };
   expect(error).toBe(
-    "There is no GET /v3/models here. There is POST /predict[/MODEL[/SIGNATURE[/VERSION]]], POST /serving-proxy, POST /, GET /, " +
+    "There is no GET /v4/models here. There is POST /predict[/MODEL[/SIGNATURE[/VERSION]]], POST /serving-proxy, " +
+      "POST /v1/chat/completions, POST /v1/completions, POST /v1/embeddings, POST /v1/rerank, " +
+      "GET /v1/models, GET /v3/models, GET /openai/v1/models, POST /, GET /, " +
       "POST /v1/models/NAME[/versions/VERSION]:predict, POST /v1/models/NAME[/versions/VERSION]:classify, " +
-      "POST /v1/models/NAME[/versions/VERSION]:regress, GET /v1/models, GET /v1/config, POST /v2/models/NAME/infer, " +
+      "POST /v1/models/NAME[/versions/VERSION]:regress, GET /v1/config, POST /v2/models/NAME/infer, " +
       "POST /v2/models/NAME/infer_stream, POST /v2/models/NAME/generate, POST /v2/models/NAME/generate_stream, " +
-      "POST /v2/models/NAME/versions/VERSION/infer, POST /v2/models/NAME/versions/VERSION/infer_stream, " +
-      "POST /v2/models/NAME/versions/VERSION/generate, POST /v2/models/NAME/versions/VERSION/generate_stream, GET /v2, GET /v2/openapi.json, GET /v2/health/live, " +
+      "GET /v2, GET /v2/openapi.json, GET /v2/health/live, " +
       "GET /v2/health/ready, GET /v2/models, GET /v2/models/stats, GET /v2/logging, GET /v2/trace/setting, " +
       "GET /v2/systemsharedmemory/status, GET /v2/cudasharedmemory/status, GET /health, GET /llms.txt, GET /metrics, GET /monitoring/prometheus/metrics, POST /invocations, GET /ping.",
   );
