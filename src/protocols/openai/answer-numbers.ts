@@ -134,8 +134,11 @@ async function inferVectors(lease: Lease, texts: readonly Uint8Array[], call: Ca
   if (model === undefined) throw new ServingError("internal", "The model takes no texts.");
   const size = Math.min(model.maxTexts, texts.length);
   const runs: RunAnswer[] = [];
-  for (let from = 0; from < texts.length; from += size)
-    runs.push(await runModel(lease, model, texts.slice(from, from + size), call));
+  for (let from = 0; from < texts.length; from += size) {
+    const some = texts.slice(from, from + size);
+    // The memory of a text may be given away with it, and the others may be in it too.
+    runs.push(await runModel(lease, model, size < texts.length ? some.map((text) => text.slice()) : some, call));
+  }
   const [first] = runs;
   const columns = (first?.numbers.length ?? 0) / size;
   const numbers = new Float32Array(columns * texts.length);

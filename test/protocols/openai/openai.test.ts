@@ -2,6 +2,7 @@ import { describe, expect, it } from "vitest";
 import { authFiles, bearer, TOKENS } from "../../access/auth-fixture.ts";
 import { missingListeners } from "../../helpers/missing-listeners.ts";
 import { shareServer, startServer } from "../../helpers/start-server.ts";
+import { tempFolder } from "../../helpers/temp-folder.ts";
 import { postForParts } from "../../proxy/read-parts.ts";
 import { textHooks } from "./text-hooks.ts";
 
@@ -310,6 +311,23 @@ describe("embeddings of a pipeline without the function embed", () => {
       [0, 0.5],
     ]);
     expect(shapes).toEqual(input[0] === -1 ? [[3, 1].slice(0, input.length)] : Array(3).fill(input));
+  });
+
+  it("are those of each text where a large one comes before a small one and the hooks have a thread", async () => {
+    const file = `
+      export const inputs = [{ name: "text", dtype: "bytes", shape: [1] }];
+      export const outputs = [{ name: "vector", dtype: "float32", shape: [1, 1] }];
+      export const process = ({ text }) => ({
+        vector: { dtype: "float32", shape: [1, 1], data: Float32Array.of(text.data[0].length) },
+      });
+    `;
+    const hooks = `${tempFolder({ "hooks.mjs": file })}/hooks.mjs`;
+    const server = await startServer({ models: { sized: { driver: "null", hooks } } });
+    const answer = await fetch(server.httpUrl + EMBED, {
+      method: "POST",
+      body: JSON.stringify({ input: ["x".repeat(100_000), "hi"] }),
+    });
+    expect(await answer.json()).toMatchObject({ data: [{ embedding: [100_000] }, { embedding: [2] }] });
   });
 
   it("refuse dimensions that its vectors do not have", async () => {
