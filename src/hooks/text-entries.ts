@@ -1,4 +1,4 @@
-import { failedPrecondition, ServingError } from "../errors.ts";
+import { failedPrecondition, publicText, ServingError } from "../errors.ts";
 import { kindOf } from "../platform/text/kind-of.ts";
 import { elementNumbers } from "../tensor/elements.ts";
 import { toJsonText } from "../tensor/json-text.ts";
@@ -50,8 +50,19 @@ function toEntry(name: TextFunctionName, hooks: object, declared: AnyFunction): 
   return {
     place: name,
     call: ({ body }: RawCall, ctx) => declared.call(hooks, readRequest(body), ctx),
-    seal: (returned) => (isText ? sealText(returned, name) : sealNumbers(returned, name)),
+    seal: (returned) => ofHook(name, () => (isText ? sealText(returned, name) : sealNumbers(returned, name))),
   };
+}
+
+/** An error about a value that a function gave is the function's, and not one of its client. */
+function ofHook<Made>(name: TextFunctionName, make: () => Made): Made {
+  try {
+    return make();
+  } catch (cause) {
+    if (cause instanceof ServingError && cause.code === "internal") throw cause;
+    const message = `What the hook ${name} gave cannot be sent: ${publicText(cause)}`;
+    throw new ServingError("internal", message, { cause });
+  }
 }
 
 /** The request that a protocol has checked, with the bytes of its images and its sound. */
@@ -81,7 +92,8 @@ function sealed(parts: RawIterator, name: TextFunctionName): AsyncIterator<unkno
     next: async () => {
       const step = await parts.next();
       if (step.done === true) return step;
-      return { done: false, value: toPart(await step.value, "yielded", name) };
+      const value = await step.value;
+      return { done: false, value: ofHook(name, () => toPart(value, "yielded", name)) };
     },
     return: async (value) => (await parts.return?.(value)) ?? { done: true, value },
   };

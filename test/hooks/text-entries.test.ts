@@ -78,6 +78,26 @@ describe("an answer with a text", () => {
   });
 });
 
+describe("an answer that cannot be written", () => {
+  const cyclic: Record<string, unknown> = {};
+  cyclic.self = cyclic;
+
+  it.each([
+    ["chat", { toolCalls: [{ name: "f", arguments: cyclic }] }],
+    ["chat", { toolCalls: [{ name: "f", arguments: { a: new Map() } }] }],
+    ["embed", createTensor("bytes", [1, 1], [new Uint8Array(1)])],
+  ])("is the failure of the hook %s", (name, returned) => {
+    expect(() => seal(name, returned)).toThrow(
+      expect.objectContaining({ code: "internal", message: expect.stringContaining(`the hook ${name} `) }),
+    );
+  });
+
+  it("is so too as a part", async () => {
+    const { open } = seal("chat", [{ toolCalls: [{ name: "f", arguments: cyclic }] }].values()) as RawStream;
+    await expect(Promise.resolve(open().next())).rejects.toMatchObject({ code: "internal" });
+  });
+});
+
 describe("an answer with numbers", () => {
   const tensor = createTensor("float32", [2, 1], Float32Array.of(1, 2));
 
