@@ -192,7 +192,8 @@ interface Rows {
 }
 
 function toRows(value: unknown, isVectors: boolean, refuse: (what: string) => ServingError): Rows {
-  const made = isTensor(value) ? ofTensor(value, isVectors) : isVectors ? ofLists(value) : ofList(value);
+  const list = isVectors ? ofLists : ofList;
+  const made = isTensor(value) ? ofTensor(value, isVectors) : list(value, isVectors ? "embeddings" : "scores", refuse);
   if (made === undefined) throw refuse(isTensor(value) ? `a tensor of shape [${value.shape}]` : kindOf(value));
   const { numbers, rows, columns } = made;
   if (rows * columns !== numbers.length) throw refuse("vectors of different lengths");
@@ -206,14 +207,20 @@ function ofTensor(tensor: Tensor, isVectors: boolean): Rows | undefined {
   return isFitting ? { rows, columns, numbers: elementNumbers(tensor, "The hook") } : undefined;
 }
 
-function ofList(value: unknown): Rows | undefined {
-  if (!Array.isArray(value) && !(value instanceof Float32Array) && !(value instanceof Float64Array)) return undefined;
-  return { rows: value.length, columns: 1, numbers: value };
-}
+type ReadList = (value: unknown, place: string, refuse: (what: string) => ServingError) => Rows | undefined;
 
-function ofLists(value: unknown): Rows | undefined {
+const ofList: ReadList = (value, place, refuse) => {
+  if (Array.isArray(value)) {
+    // It may have holes, which every() does not see.
+    const wrong = value.findIndex((each) => typeof each !== "number");
+    if (wrong !== -1) throw refuse(`${kindOf(value[wrong])} as ${place}[${wrong}]`);
+  } else if (!(value instanceof Float32Array) && !(value instanceof Float64Array)) return undefined;
+  return { rows: value.length, columns: 1, numbers: value };
+};
+
+const ofLists: ReadList = (value, place, refuse) => {
   if (!Array.isArray(value)) return undefined;
-  const lists = value.map(ofList);
+  const lists = value.map((each, row) => ofList(each, `${place}[${row}]`, refuse));
   const columns = lists[0]?.rows ?? 0;
   const numbers = new Float64Array(columns * lists.length);
   for (const [row, list] of lists.entries()) {
@@ -222,4 +229,4 @@ function ofLists(value: unknown): Rows | undefined {
     for (let at = 0; at < columns; at++) numbers[row * columns + at] = list.numbers[at] as number;
   }
   return { rows: lists.length, columns, numbers };
-}
+};

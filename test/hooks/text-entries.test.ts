@@ -118,8 +118,17 @@ describe("an answer with numbers", () => {
     ["embed", [[1], [1, 2]], "returned vectors of different lengths; expected a list of vectors"],
     ["embed", createTensor("float32", [2], Float32Array.of(1, 2)), "returned a tensor of shape [2]"],
     ["rerank", createTensor("float32", [1, 2], Float32Array.of(1, 2)), "returned a tensor of shape [1,2]"],
+    ["rerank", [0.5, null], "returned null as scores[1]; expected a list with one number for each document"],
+    ["rerank", { scores: ["0.5"] }, "returned a string as scores[0]"],
+    ["rerank", [true], "returned a boolean as scores[0]"],
+    ["rerank", new Array(1), "returned undefined as scores[0]"],
+    ["embed", [[1, 2], [3, "4"]], "returned a string as embeddings[1][1]; expected a list of vectors"],
     ["rerank", { score: [1] }, "returned the member score; expected scores, usage"],
   ])("of %s may not be %j", (name, returned, message) => {
     expect(() => seal(name, returned)).toThrow(`The hook ${name} ${message}`);
+  });
+
+  it("may not have a bigint", () => {
+    expect(() => seal("rerank", [1n])).toThrow("The hook rerank returned a bigint as scores[0]");
   });
 });
