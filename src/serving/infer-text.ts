@@ -112,7 +112,8 @@ export async function inferNumbers(
   new Uint8Array(numbers.buffer).set(body.subarray(HEAD_BYTES, HEAD_BYTES + numbers.byteLength));
   const head = new DataView(body.buffer, body.byteOffset, HEAD_BYTES);
   const [rows = 0, columns = 0, tokens = 0] = [0, 4, 8].map((at) => head.getUint32(at, true));
-  if (rows * columns !== numbers.length) throw malformed();
+  const isScores = entry === "rerank";
+  if (rows * columns !== numbers.length || (isScores && columns !== 1)) throw malformed();
   if (rows !== wanted)
     throw new ServingError(
       "internal",

@@ -140,13 +140,21 @@ async function inferVectors(lease: Lease, texts: readonly Uint8Array[], call: Ca
     runs.push(await runModel(lease, model, size < texts.length ? some.map((text) => text.slice()) : some, call));
   }
   const [first] = runs;
-  const columns = (first?.numbers.length ?? 0) / size;
+  const columns = first?.columns ?? 0;
+  const other = runs.find((each) => each.columns !== columns);
+  if (other !== undefined) throw lengthsDiffer(lease.description.model, [columns, other.columns]);
   const numbers = new Float32Array(columns * texts.length);
   for (const [index, each] of runs.entries()) numbers.set(each.numbers, index * size * columns);
   return { rows: texts.length, columns, numbers, headers: first?.headers ?? {} };
 }
 
+function lengthsDiffer(model: string, lengths: readonly [number, number]): ServingError {
+  const came = lengths.join(" and of ");
+  return new ServingError("internal", `The model ${model} gave vectors of ${came} numbers; expected one length.`);
+}
+
 interface RunAnswer {
+  readonly columns: number;
   readonly numbers: ArrayLike<number>;
   readonly headers: NumbersAnswer["headers"];
 }
@@ -161,12 +169,13 @@ async function runModel(
   const inputs = { kind: "tensors", tensors: createTensors([[input, tensor]]) } as const;
   const answer = await lease.infer({ signature, inputs, outputs: [output], call });
   const made = answeredTensors(answer)[output];
-  if (made === undefined || !isRows(made, texts.length))
-    throw new ServingError(
-      "internal",
-      `The model ${lease.description.model} gave ${made === undefined ? "no vectors" : `a tensor of shape [${made.shape}]`} for ${texts.length} texts; expected one vector for each.`,
-    );
-  return { numbers: elementNumbers(made, "The model"), headers: answer.metadata };
+  if (made === undefined || !FLOATS.includes(made.dtype) || !isRows(made, texts.length)) {
+    const came = made === undefined ? "no vectors" : `a tensor of ${made.dtype} of shape [${made.shape}]`;
+    const message = `The model ${lease.description.model} gave ${came} for ${texts.length} texts; expected one vector of floats for each.`;
+    throw new ServingError("internal", message);
+  }
+  const numbers = elementNumbers(made, "The model");
+  return { columns: numbers.length / texts.length, numbers, headers: answer.metadata };
 }
 
 function isRows({ shape }: Tensor, count: number): boolean {

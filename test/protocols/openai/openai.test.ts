@@ -330,6 +330,22 @@ describe("embeddings of a pipeline without the function embed", () => {
     expect(await answer.json()).toMatchObject({ data: [{ embedding: [100_000] }, { embedding: [2] }] });
   });
 
+  it("are refused where they differ in length", async () => {
+    const process = ({ text }: { text: { data: readonly Uint8Array[] } }) => {
+      const { length } = text.data[0]!;
+      return { vector: { dtype: "float32", shape: [1, length], data: new Float32Array(length) } } as never;
+    };
+    const hooks = { inputs: inputs([1]), outputs: outputs([1, -1]), process };
+    const server = await startServer({ stages: [{ driver: "null" }], hooks: hooks as never });
+    const ask = async (input: readonly string[]) => {
+      const answer = await fetch(server.httpUrl + EMBED, { method: "POST", body: JSON.stringify({ input }) });
+      return [answer.status, await answer.json()];
+    };
+    const message = "The model default gave vectors of 2 and of 1 numbers; expected one length.";
+    expect(await ask(["ab", "c"])).toMatchObject([500, { error: { message } }]);
+    expect(await ask(["c", "d"])).toMatchObject([200, { data: [{ embedding: [0] }, { embedding: [0] }] }]);
+  });
+
   it("refuse dimensions that its vectors do not have", async () => {
     const process = () => ({ vector: [[1, 2]] });
     const hooks = { inputs: inputs([-1]), outputs: outputs([-1, 2]), process };
