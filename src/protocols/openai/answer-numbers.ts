@@ -100,6 +100,8 @@ interface EmbeddingModel {
   readonly signature: ChosenSignature;
   readonly input: string;
   readonly output: string;
+  /** True = it takes any number of texts, and gives a row for each. */
+  readonly takesMany: boolean;
   /** The input's shape for so many texts. */
   readonly shapeOf: (count: number) => readonly number[];
   /** Texts of one run at most. */
@@ -110,7 +112,7 @@ const FLOATS: readonly DType[] = ["float32", "float64", "float16", "bfloat16"];
 
 /**
  * Tells how a version is run with texts: it needs one input, of bytes, `[n]` or `[n, 1]`, and has one output, of
- * floats, `[n, d]`, or `[d]` if it takes one text. Undefined for any other.
+ * floats, `[n, d]`, or `[d]` if it takes one text; `[n]` are scores. Undefined for any other.
  */
 function embeddingModel(description: ServableDescription): EmbeddingModel | undefined {
   const signature = chooseSignature("", description.signatures);
@@ -121,11 +123,14 @@ function embeddingModel(description: ServableDescription): EmbeddingModel | unde
   if (needed.length !== 1 || outputs.length !== 1 || input.dtype !== "bytes" || !FLOATS.includes(output.dtype))
     return undefined;
   const rank = input.shape?.length ?? 1;
+  const outputRank = output.shape?.length ?? 2;
   const [first = -1, second = 1] = (input.shape ?? [-1]).map(toSize);
-  if (rank > 2 || Math.abs(first) !== 1 || Math.abs(second) !== 1 || (output.shape?.length ?? 2) > 2) return undefined;
-  const isMany = rank > 0 && first === -1;
+  if (rank > 2 || Math.abs(first) !== 1 || Math.abs(second) !== 1 || outputRank > 2) return undefined;
+  const takesMany = rank > 0 && first === -1;
+  if (takesMany && outputRank !== 2) return undefined;
   const shapeOf = (count: number) => [count, 1].slice(0, rank);
-  return { signature, input: input.name, output: output.name, shapeOf, maxTexts: isMany ? mostRows(description) : 1 };
+  const maxTexts = takesMany ? mostRows(description) : 1;
+  return { signature, input: input.name, output: output.name, takesMany, shapeOf, maxTexts };
 }
 
 /** Runs a leased {@link embeddingModel} with texts, several times if it does not take all of them at once. */
@@ -161,7 +166,7 @@ interface RunAnswer {
 
 async function runModel(
   lease: Lease,
-  { signature, input, output, shapeOf }: EmbeddingModel,
+  { signature, input, output, takesMany, shapeOf }: EmbeddingModel,
   texts: readonly Uint8Array[],
   call: CallOptions,
 ): Promise<RunAnswer> {
@@ -169,7 +174,7 @@ async function runModel(
   const inputs = { kind: "tensors", tensors: createTensors([[input, tensor]]) } as const;
   const answer = await lease.infer({ signature, inputs, outputs: [output], call });
   const made = answeredTensors(answer)[output];
-  if (made === undefined || !FLOATS.includes(made.dtype) || !isRows(made, texts.length)) {
+  if (made === undefined || !FLOATS.includes(made.dtype) || !isRows(made, texts.length, takesMany)) {
     const came = made === undefined ? "no vectors" : `a tensor of ${made.dtype} of shape [${made.shape}]`;
     const message = `The model ${lease.description.model} gave ${came} for ${texts.length} texts; expected one vector of floats for each.`;
     throw new ServingError("internal", message);
@@ -178,6 +183,6 @@ async function runModel(
   return { columns: numbers.length / texts.length, numbers, headers: answer.metadata };
 }
 
-function isRows({ shape }: Tensor, count: number): boolean {
-  return (shape.length === 2 && shape[0] === count) || (shape.length === 1 && count === 1);
+function isRows({ shape }: Tensor, count: number, takesMany: boolean): boolean {
+  return (shape.length === 2 && shape[0] === count) || (shape.length === 1 && !takesMany);
 }

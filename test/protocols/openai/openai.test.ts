@@ -330,6 +330,17 @@ describe("embeddings of a pipeline without the function embed", () => {
     expect(await answer.json()).toMatchObject({ data: [{ embedding: [100_000] }, { embedding: [2] }] });
   });
 
+  it("are no scores, of which each text has one", async () => {
+    for (const shape of [[-1], undefined]) {
+      const output = { name: "vector", dtype: "float32", ...(shape && { shape }) } as const;
+      const process = () => ({ vector: [1] });
+      const hooks = { inputs: inputs([-1]), outputs: [output], process };
+      const server = await startServer({ stages: [{ driver: "null" }], hooks: hooks as never });
+      const answer = await fetch(server.httpUrl + EMBED, { method: "POST", body: JSON.stringify({ input: "a" }) });
+      expect(answer.status).toBe(shape === undefined ? 500 : 404);
+    }
+  });
+
   it("are refused where they differ in length", async () => {
     const process = ({ text }: { text: { data: readonly Uint8Array[] } }) => {
       const { length } = text.data[0]!;
