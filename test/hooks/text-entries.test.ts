@@ -122,7 +122,7 @@ describe("an answer with numbers", () => {
     ["rerank", { scores: ["0.5"] }, "returned a string as scores[0]"],
     ["rerank", [true], "returned a boolean as scores[0]"],
     ["rerank", new Array(1), "returned undefined as scores[0]"],
-    ["embed", [[1, 2], [3, "4"]], "returned a string as embeddings[1][1]; expected a list of vectors"],
+    ["embed", [[1], ["4"]], "returned a string as embeddings[1][0]; expected a list of vectors"],
     ["rerank", { score: [1] }, "returned the member score; expected scores, usage"],
   ])("of %s may not be %j", (name, returned, message) => {
     expect(() => seal(name, returned)).toThrow(`The hook ${name} ${message}`);

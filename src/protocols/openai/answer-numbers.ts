@@ -12,17 +12,17 @@ import { type ChosenSignature, chooseSignature } from "../../tensor/signature/ch
 import { toSize } from "../../tensor/signature/signature.ts";
 import { createTensor, createTensors, type Tensor } from "../../tensor/tensor.ts";
 import { answeredTensors } from "../answered-tensors.ts";
-import { jsonAnswer } from "../text-answer.ts";
 import { readBody } from "./answer-text.ts";
 import { hasEntry, leaseFor } from "./lease-for.ts";
 import { wrongMember } from "./members.ts";
 import {
   type EmbedWish,
-  type RerankWish,
   readEmbedJob,
   readRerankJob,
   writeEmbeddings,
   writeEmbeddingsJob,
+  writeRanks,
+  writeRanksJob,
 } from "./numbers-codec.ts";
 
 /** Answers `POST …/embeddings` by the function `embed` of hooks, or by a model that takes texts and gives vectors. */
@@ -52,17 +52,10 @@ async function embed(lease: Lease, wish: EmbedWish, call: CallOptions): Promise<
   const made = hasEntry(lease.description, "embed")
     ? await inferNumbers(lease, { entry: "embed", request, call }, texts.data.length)
     : await inferVectors(lease, texts.data, call);
-  const { columns, numbers } = made;
+  const { columns } = made;
   if (dimensions !== undefined && columns !== dimensions)
     throw wrongMember("dimensions", String(dimensions), `${columns}, as the vectors of ${model} have, or none`);
-  assertFinite(numbers, model);
   return made;
-}
-
-/** Throws `internal` for numbers that JSON has no word for. */
-function assertFinite(numbers: Float32Array, model: string): void {
-  const wrong = numbers.find((each) => !Number.isFinite(each));
-  if (wrong !== undefined) throw new ServingError("internal", `The model ${model} gave ${wrong}, which is no result.`);
 }
 
 /** Answers `POST …/rerank` by the function `rerank` of hooks, the best document first. */
@@ -74,25 +67,18 @@ export async function answerRerank(exchange: HttpExchange, service: InferenceSer
   try {
     const { model } = lease.description;
     const asked = { entry: "rerank", request: wish.request, call };
-    const { numbers, promptTokens: tokens, headers } = await inferNumbers(lease, asked, wish.texts.data.length);
-    assertFinite(numbers, model);
-    const usage = tokens === undefined ? {} : { usage: { prompt_tokens: tokens, total_tokens: tokens } };
-    const id = `rerank-${randomUUID()}`;
-    return { ...jsonAnswer({ id, model, results: sortedResults(numbers, wish), ...usage }), headers };
+    const { rows, numbers, promptTokens, headers } = await inferNumbers(lease, asked, wish.texts.data.length);
+    const scores = createTensor("float32", [rows], numbers);
+    const documents = wish.returnsDocuments ? wish.texts : undefined;
+    const facts = { id: `rerank-${randomUUID()}`, model, promptTokens, topCount: wish.topCount };
+    const body =
+      documents !== undefined && isLargeText([documents])
+        ? await exchange.encode(writeRanksJob, [scores, documents, facts])
+        : writeRanks(scores, documents, facts);
+    return { contentType: "application/json", body, headers };
   } finally {
     lease.release();
   }
-}
-
-function sortedResults(scores: Float32Array, { texts, topCount, returnsDocuments }: RerankWish): readonly object[] {
-  const order = Array.from(scores, (score, index) => ({ index, relevance_score: score }));
-  order.sort((a, b) => b.relevance_score - a.relevance_score);
-  const results = order.slice(0, topCount);
-  if (!returnsDocuments) return results;
-  return results.map((result) => ({
-    ...result,
-    document: { text: Buffer.from(texts.data[result.index] ?? []).toString() },
-  }));
 }
 
 /** A model, or a pipeline, that takes texts and gives a vector for each. */
@@ -148,9 +134,12 @@ async function inferVectors(lease: Lease, texts: readonly Uint8Array[], call: Ca
   const columns = first?.columns ?? 0;
   const other = runs.find((each) => each.columns !== columns);
   if (other !== undefined) throw lengthsDiffer(lease.description.model, [columns, other.columns]);
+  const headers = first?.headers ?? {};
+  if (size === texts.length && first?.numbers instanceof Float32Array)
+    return { rows: size, columns, numbers: first.numbers, headers };
   const numbers = new Float32Array(columns * texts.length);
   for (const [index, each] of runs.entries()) numbers.set(each.numbers, index * size * columns);
-  return { rows: texts.length, columns, numbers, headers: first?.headers ?? {} };
+  return { rows: texts.length, columns, numbers, headers };
 }
 
 function lengthsDiffer(model: string, lengths: readonly [number, number]): ServingError {

@@ -1,3 +1,4 @@
+import { ServingError } from "../../errors.ts";
 import { defineJob } from "../../platform/codec-host/job.ts";
 import { JsonWriter } from "../../tensor/codecs/json/json-writer.ts";
 import { rowWriter } from "../../tensor/codecs/json/tensor-json.ts";
@@ -82,8 +83,18 @@ interface AnswerFacts {
   readonly isBase64: boolean;
 }
 
-/** Writes the answer of embeddings: a vector for each row of a tensor of float32. */
+/** Throws `internal` for numbers that JSON has no word for. */
+function assertFinite({ data }: Tensor, model: string): void {
+  const wrong = (data as Float32Array).find((each) => !Number.isFinite(each));
+  if (wrong !== undefined) throw new ServingError("internal", `The model ${model} gave ${wrong}, which is no result.`);
+}
+
+/**
+ * Writes the answer of embeddings: a vector for each row of a tensor of float32. Throws `internal` for numbers that are
+ * none.
+ */
 export function writeEmbeddings(vectors: Tensor, { model, promptTokens: tokens, isBase64 }: AnswerFacts): Uint8Array {
+  assertFinite(vectors, model);
   const writer = new JsonWriter();
   const [rows = 0, columns = 0] = vectors.shape;
   const writeRow = isBase64 ? base64Writer(writer, vectors, columns) : rowWriter(writer, vectors, STYLE);
@@ -101,6 +112,42 @@ export function writeEmbeddings(vectors: Tensor, { model, promptTokens: tokens, 
 
 /** {@link writeEmbeddings} for a codec thread. */
 export const writeEmbeddingsJob = defineJob(import.meta.url, "writeEmbeddingsJob", writeEmbeddings);
+
+/** Facts about an answer beside its scores. */
+interface RankFacts {
+  readonly id: string;
+  readonly model: string;
+  /** Undefined = they are not known. */
+  readonly promptTokens: number | undefined;
+  /** Results at most. */
+  readonly topCount: number;
+}
+
+/** Writes the answer of rerank, the best document first, with the documents if there are some; throws likewise. */
+export function writeRanks(scores: Tensor, documents: Tensor<"bytes"> | undefined, facts: RankFacts): Uint8Array {
+  const { id, model, promptTokens: tokens, topCount } = facts;
+  assertFinite(scores, model);
+  const order = Array.from(scores.data as Float32Array, (score, index) => ({ index, relevance_score: score }));
+  order.sort((a, b) => b.relevance_score - a.relevance_score);
+  const writer = new JsonWriter();
+  writer.ascii(`{"id":"${id}","model":`);
+  writer.string(model);
+  writer.ascii(',"results":[');
+  for (const [place, result] of order.slice(0, topCount).entries()) {
+    writer.ascii((place === 0 ? "" : ",") + JSON.stringify(result).slice(0, -1));
+    if (documents !== undefined) {
+      writer.ascii(',"document":{"text":');
+      writer.text(documents.data[result.index] ?? new Uint8Array(0));
+      writer.ascii("}");
+    }
+    writer.ascii("}");
+  }
+  writer.ascii(tokens === undefined ? "]}" : `],"usage":{"prompt_tokens":${tokens},"total_tokens":${tokens}}}`);
+  return writer.finish();
+}
+
+/** {@link writeRanks} for a codec thread. */
+export const writeRanksJob = defineJob(import.meta.url, "writeRanksJob", writeRanks);
 
 const STYLE = { separator: ",", bytes: () => {} } as const;
 

@@ -1,4 +1,5 @@
-import { describe, expect, it } from "vitest";
+import { describe, expect, it, vi } from "vitest";
+import { HttpExchange } from "../../../src/proxy/http-exchange.ts";
 import { authFiles, bearer, TOKENS } from "../../access/auth-fixture.ts";
 import { missingListeners } from "../../helpers/missing-listeners.ts";
 import { shareServer, startServer } from "../../helpers/start-server.ts";
@@ -125,6 +126,7 @@ describe("the function chat", () => {
   it("is not alone in that: large texts reach the other functions, and come back", async () => {
     const long = "wort ".repeat(300_000);
     const texts = Array(4).fill(long);
+    const encode = vi.spyOn(HttpExchange.prototype, "encode");
     const embedded = await post(EMBED, { model: "talk", input: texts });
     expect((embedded.body as { data: unknown[] }).data).toHaveLength(4);
     const ranked = await post(RERANK, {
@@ -135,6 +137,8 @@ describe("the function chat", () => {
       return_documents: true,
     });
     expect(ranked.body).toMatchObject({ results: [{ document: { text: long } }] });
+    expect(encode.mock.calls.map(([{ name }]) => name)).toContain("writeRanksJob");
+    encode.mockRestore();
     const echoed = await post("/v1/completions", { model: "talk", prompt: long, echo: true });
     expect(echoed.body).toMatchObject({ choices: [{ text: long + long.toUpperCase() }] });
   });
@@ -243,6 +247,23 @@ describe("a request that cannot be answered", () => {
       404,
       { error: { message: "There is no POST /v3/nothing here." } },
     ]);
+  });
+
+  it("names a number that is no result", async () => {
+    const file = `
+      export const rerank = ({ documents }) => documents.map(() => NaN);
+      export const embed = ({ texts }) => texts.map(() => [1, Infinity]);
+    `;
+    const hooks = `${tempFolder({ "hooks.mjs": file })}/hooks.mjs`;
+    const { httpUrl } = await startServer({ stages: [{ driver: "null" }], hooks });
+    for (const [path, body, wrong] of [
+      [RERANK, { query: "a", documents: ["a"] }, "NaN"],
+      [EMBED, { input: "a" }, "Infinity"],
+    ] as const) {
+      const answer = await fetch(httpUrl + path, { method: "POST", body: JSON.stringify(body) });
+      const message = `The model default gave ${wrong}, which is no result.`;
+      expect([answer.status, await answer.json()]).toMatchObject([500, { error: { message } }]);
+    }
   });
 
   it("names what is wrong in what the function yields", async () => {
