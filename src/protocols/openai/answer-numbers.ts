@@ -95,6 +95,7 @@ interface EmbeddingModel {
 }
 
 const FLOATS: readonly DType[] = ["float32", "float64", "float16", "bfloat16"];
+const NO_NUMBERS: readonly DType[] = ["bytes", "complex64", "complex128"];
 
 /**
  * Tells how a version is run with texts: it needs one input, of bytes, `[n]` or `[n, 1]`, and has one output, of
@@ -163,9 +164,9 @@ async function runModel(
   const inputs = { kind: "tensors", tensors: createTensors([[input, tensor]]) } as const;
   const answer = await lease.infer({ signature, inputs, outputs: [output], call });
   const made = answeredTensors(answer)[output];
-  if (made === undefined || !FLOATS.includes(made.dtype) || !isRows(made, texts.length, takesMany)) {
+  if (made === undefined || NO_NUMBERS.includes(made.dtype) || !isRows(made, texts.length, takesMany)) {
     const came = made === undefined ? "no vectors" : `a tensor of ${made.dtype} of shape [${made.shape}]`;
-    const message = `The model ${lease.description.model} gave ${came} for ${texts.length} texts; expected one vector of floats for each.`;
+    const message = `The model ${lease.description.model} gave ${came} for ${texts.length} texts; expected one vector of numbers for each.`;
     throw new ServingError("internal", message);
   }
   const numbers = elementNumbers(made, "The model");
