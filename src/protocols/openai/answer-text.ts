@@ -65,15 +65,19 @@ interface Made {
 
 async function whole({ lease, answer, ...asked }: Made, exchange: HttpExchange): Promise<HttpAnswer> {
   let headers: HttpAnswer["headers"] = {};
-  let length = 0;
+  let held = 0;
+  const hold = () => {
+    const bytes = answer.heldBytes;
+    exchange.hold(bytes - held);
+    held = bytes;
+  };
   const take = async (part: TextPart, given: NonNullable<HttpAnswer["headers"]>) => {
     headers = { ...headers, ...given };
-    const longer = answer.add(part);
-    // As characters, and as the text that they become.
-    exchange.hold(2 * (longer - length));
-    length = longer;
+    answer.add(part);
+    hold();
   };
   try {
+    hold();
     await inferText(lease, { ...asked, take });
   } finally {
     lease.release();

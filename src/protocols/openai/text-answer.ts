@@ -1,9 +1,13 @@
 import { randomUUID } from "node:crypto";
-import { ServingError } from "../../errors.ts";
+import { failedPrecondition, ServingError } from "../../errors.ts";
 import type { TextPart } from "../../serving/infer-text.ts";
 
 /** Characters of a whole answer, which is written in one go; one in parts may be of any length. */
 const MAX_WHOLE = 16 * 1024 * 1024;
+/** Parts of a whole answer, with the calls in them: more than any model gives tokens in one answer. */
+const MAX_PIECES = 256 * 1024;
+/** Memory of a part, or of a call, beside its characters. */
+const PIECE_BYTES = 128;
 
 /** A difference between two states of a message, as the parts of a stream have it. */
 interface Delta {
@@ -88,7 +92,8 @@ export class TextAnswer {
   readonly #created = Math.floor(Date.now() / 1000);
   readonly #calls: MadeCall[] = [];
   #message = { text: "", reasoning: "", refusal: "" };
-  #length = 0;
+  #length: number;
+  #pieces = 0;
   #finish: string | undefined;
   #usage: TextPart["usage"];
   #hasBegun = false;
@@ -96,6 +101,7 @@ export class TextAnswer {
   constructor(form: TextForm, head: AnswerHead) {
     this.#form = form;
     this.#head = head;
+    this.#length = head.echo.length;
     this.#id = form.idPrefix + randomUUID().replaceAll("-", "");
   }
 
@@ -122,21 +128,25 @@ export class TextAnswer {
     return [...begun, last, ...(includeUsage ? [usage] : [])];
   }
 
-  /** Adds a part to the whole answer; throws `resource_exhausted` if that would be too long. Returns its length. */
-  add(part: TextPart): number {
+  /** Memory of the whole answer so far: its characters, and the text that they become. */
+  get heldBytes(): number {
+    return 2 * this.#length + PIECE_BYTES * this.#pieces;
+  }
+
+  /** Adds a part to the whole answer; throws `failed_precondition` if that would be too long. */
+  add(part: TextPart): void {
     const { text = "", reasoning = "", refusal = "", toolCalls = [] } = part;
-    const added = toolCalls.reduce((sum, call) => sum + call.arguments.length + (call.name?.length ?? 0), 0);
-    this.#length += text.length + reasoning.length + refusal.length + added;
-    if (this.#length > MAX_WHOLE) {
-      const message = `The answer has more than ${MAX_WHOLE} characters; ask for it in parts, with "stream": true.`;
-      throw new ServingError("resource_exhausted", message);
-    }
+    this.#length += text.length + reasoning.length + refusal.length;
+    for (const { id = "", name = "", arguments: given } of toolCalls)
+      this.#length += id.length + name.length + given.length;
+    this.#pieces += 1 + toolCalls.length;
+    if (this.#length > MAX_WHOLE) throw tooLong(`${MAX_WHOLE} characters`);
+    if (this.#pieces > MAX_PIECES) throw tooLong(`${MAX_PIECES} parts`);
     this.#note(part);
     this.#message.text += text;
     this.#message.reasoning += reasoning;
     this.#message.refusal += refusal;
     this.#callDeltas(part, true);
-    return this.#length;
   }
 
   /** The whole answer. */
@@ -199,6 +209,11 @@ export class TextAnswer {
     const total = promptTokens + completionTokens;
     return { prompt_tokens: promptTokens, completion_tokens: completionTokens, total_tokens: total };
   }
+}
+
+/** Asking again, as clients do after an error that may pass, would make all of it once more. */
+function tooLong(limit: string): ServingError {
+  return failedPrecondition(`The answer has more than ${limit}; ask for it in parts, with "stream": true.`);
 }
 
 function noCall(): ServingError {

@@ -57,6 +57,9 @@ function readStop(body: Members): readonly string[] {
   throw body.wrong("stop", `a text, or a list of at most ${MAX_STOPS} texts`);
 }
 
+/** Bytes of a prompt that comes back before its answer, which the main thread writes. */
+const MAX_ECHO_BYTES = 1024 * 1024;
+
 /** Reads a request of completions. Throws `invalid_argument` with the place of a wrong member. */
 function readCompletion(bytes: Uint8Array): TextWish {
   const body = parseMembers(bytes);
@@ -66,6 +69,8 @@ function readCompletion(bytes: Uint8Array): TextWish {
   if (prompts.length > 1)
     throw wrongMember("prompt", `a list of ${prompts.length} texts`, "one text: send a request for each");
   const echo = new TextEncoder().encode(body.boolean("echo") === true ? prompt : "");
+  if (echo.length > MAX_ECHO_BYTES)
+    throw wrongMember("echo", `true for a prompt of ${echo.length} bytes`, `${MAX_ECHO_BYTES} at most: leave echo out`);
   const own = { prompt, suffix: body.text("suffix") };
   return { ...wish, echo, request: writeRequest({ ...own, ...readChoices(body) }) };
 }

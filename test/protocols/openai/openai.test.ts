@@ -139,8 +139,9 @@ describe("the function chat", () => {
     expect(ranked.body).toMatchObject({ results: [{ document: { text: long } }] });
     expect(encode.mock.calls.map(([{ name }]) => name)).toContain("writeRanksJob");
     encode.mockRestore();
-    const echoed = await post("/v1/completions", { model: "talk", prompt: long, echo: true });
-    expect(echoed.body).toMatchObject({ choices: [{ text: long + long.toUpperCase() }] });
+    const prompt = long.slice(0, 1_000_000);
+    const echoed = await post("/v1/completions", { model: "talk", prompt, echo: true });
+    expect(echoed.body).toMatchObject({ choices: [{ text: prompt + prompt.toUpperCase() }] });
   });
 
   it("may think, which is told beside the message", async () => {
@@ -193,6 +194,13 @@ describe("a request that cannot be answered", () => {
       "json_schema",
     ],
     ["prompts", "/v1/completions", { model: "talk", prompt: ["a", "b"] }, "prompt", "send a request for each"],
+    [
+      "a long echo",
+      "/v1/completions",
+      { model: "talk", prompt: "x".repeat(1024 * 1024 + 1), echo: true },
+      "echo",
+      "true for a prompt of 1048577 bytes; expected 1048576 at most: leave echo out",
+    ],
     ["token ids", "/v1/completions", { model: "talk", prompt: [1, 2] }, "prompt", "is a list of token ids"],
     ["lists of token ids", EMBED, { model: "talk", input: [[1]] }, "input", "check_embedding_ctx_length=False"],
     ["no text", EMBED, { model: "talk", input: [] }, "input", "one text at least"],

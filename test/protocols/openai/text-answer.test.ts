@@ -1,0 +1,32 @@
+import { describe, expect, it } from "vitest";
+import { COMPLETION, TextAnswer } from "../../../src/protocols/openai/text-answer.ts";
+
+const answerTo = (echo = "") => new TextAnswer(COMPLETION, { model: "m", includeUsage: false, echo });
+
+describe("a whole answer", () => {
+  it("counts the memory of what comes before it, of its parts and of their calls", () => {
+    expect(answerTo("before").heldBytes).toBe(12);
+    const answer = answerTo();
+    answer.add({ text: "four" });
+    const first = answer.heldBytes;
+    expect(first).toBeGreaterThanOrEqual(8 + 64);
+    answer.add({ toolCalls: [{ id: "own", name: "f", arguments: "{}" }] });
+    expect(answer.heldBytes).toBeGreaterThanOrEqual(first + 12 + 2 * 64);
+    answer.add({});
+    expect(answer.heldBytes).toBeGreaterThanOrEqual(first + 12 + 3 * 64);
+  });
+
+  it("that is too long is refused as what will not pass by itself", () => {
+    const refused = (limit: string) =>
+      expect.objectContaining({
+        code: "failed_precondition",
+        message: `The answer has more than ${limit}; ask for it in parts, with "stream": true.`,
+      });
+    const long = answerTo();
+    expect(() => long.add({ text: "x".repeat(16 * 1024 * 1024 + 1) })).toThrow(refused("16777216 characters"));
+    const parted = answerTo();
+    expect(() => {
+      for (let part = 0; part <= 256 * 1024; part++) parted.add({ text: "" });
+    }).toThrow(refused("262144 parts"));
+  });
+});
