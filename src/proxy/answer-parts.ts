@@ -102,7 +102,7 @@ function inForm(form: PartForm, parts: PartQueue, exchange: HttpExchange): HttpA
 
 function errorPart(failure: ToldFailure, { before, after, hasNoCodes, errorForm }: PartForm): Uint8Array {
   const { message, code } = failure;
-  const told = errorForm?.(failure) ?? { error: cutText(message), code: hasNoCodes ? undefined : code };
+  const told = errorForm?.(failure).body ?? { error: cutText(message), code: hasNoCodes ? undefined : code };
   return Buffer.from(`${before}${JSON.stringify(told)}${after}`);
 }
 

@@ -66,8 +66,8 @@ export interface ToldFailure {
   readonly hint?: Readonly<Record<string, string>> | undefined;
 }
 
-/** Makes the body of an error in another form than that of most protocols. */
-export type ErrorForm = (failure: ToldFailure) => object;
+/** Makes the body of an error in another form than that of most protocols, and the headers of one that is an answer. */
+export type ErrorForm = (failure: ToldFailure) => { readonly body: object; readonly headers?: AnswerHeaders };
 
 /** A failed request, and the logger. */
 export interface FailedRequest {
@@ -93,12 +93,14 @@ export function sendError(reason: unknown, failed: FailedRequest): void {
     cutShort(request, response);
     return;
   }
-  const body = bodyOf(reason, told, { ...failed, model: record.model });
+  const formed = failed.errorForm?.(toFailure(reason, told));
+  const body = formed ? Buffer.from(JSON.stringify(formed.body)) : bodyOf(reason, told, failed.docsOf, record.model);
   const id = record.sendableId;
   record.wrote(body.length);
   setServerTiming(response, record);
   response.writeHead(status, {
     ...headers,
+    ...formed?.headers,
     "content-type": "application/json",
     "content-length": body.length,
     "x-content-type-options": "nosniff",
@@ -110,12 +112,7 @@ export function sendError(reason: unknown, failed: FailedRequest): void {
   else endUnread(body, request, response);
 }
 
-function bodyOf(
-  reason: unknown,
-  told: HttpError,
-  { docsOf, errorForm, model }: Pick<FailedRequest, "docsOf" | "errorForm"> & { readonly model: string },
-): Buffer {
-  if (errorForm !== undefined) return Buffer.from(JSON.stringify(errorForm(toFailure(reason, told))));
+function bodyOf(reason: unknown, told: HttpError, docsOf: DocsOf | undefined, model: string): Buffer {
   return errorBody(told.message, docsOf && hintOf(reason, model, docsOf));
 }
 

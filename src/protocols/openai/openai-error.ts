@@ -1,5 +1,5 @@
 import { cutText } from "../../platform/text/cut-text.ts";
-import type { ToldFailure } from "../../proxy/http-errors.ts";
+import type { ErrorForm, ToldFailure } from "../../proxy/http-errors.ts";
 
 /** Types of errors by status; those from 500 on are the server's, all others the request's. */
 const TYPES: Readonly<Record<number, string>> = {
@@ -9,17 +9,21 @@ const TYPES: Readonly<Record<number, string>> = {
   429: "rate_limit_error",
 };
 
+/** Heeded by OpenAI's SDKs, which send a request again after every error of a server. */
+const NOT_AGAIN = { "x-should-retry": "false" };
+
 /**
  * An error in OpenAI's form, with this server's members for programs beside OpenAI's: `reason`, `expected`,
- * `did_you_mean`.
+ * `did_you_mean`. One of a hook, or of a model, would only be made again.
  */
-export function openaiError(failure: ToldFailure): object {
+export const openaiError: ErrorForm = (failure) => {
   const { status, message, hint = {} } = failure;
   const { field, ...members } = hint;
   const type = TYPES[status] ?? (status >= 500 ? "server_error" : "invalid_request_error");
   const param = hint.reason === "UNKNOWN_MODEL" ? "model" : (field ?? null);
-  return { error: { message: cutText(message), type, param, code: codeOf(failure), ...members } };
-}
+  const body = { error: { message: cutText(message), type, param, code: codeOf(failure), ...members } };
+  return failure.code === "internal" ? { body, headers: NOT_AGAIN } : { body };
+};
 
 /** A function of hooks says `out_of_range` of a text that is longer than its model takes. */
 function codeOf({ status, code, hint }: ToldFailure): string | null {

@@ -257,6 +257,16 @@ describe("a request that cannot be answered", () => {
     ]);
   });
 
+  it("says whether it can only fail again", async () => {
+    const retry = async (text: string, more?: object) =>
+      (await post(CHAT, chat(text, more))).headers.get("x-should-retry");
+    expect([await retry("fail"), await retry("too long"), await retry("hi", { model: "none" })]).toEqual([
+      "false",
+      null,
+      null,
+    ]);
+  });
+
   it("names a number that is no result", async () => {
     const file = `
       export const rerank = ({ documents }) => documents.map(() => NaN);
