@@ -6,9 +6,9 @@ import { readChoices, readWish, type TextWish } from "./text-request.ts";
 function readChat(bytes: Uint8Array): TextWish {
   const body = parseMembers(bytes);
   const wish = readWish(body);
-  const messages = body.objects("messages").map(readMessage);
+  const messages = body.objects("messages", readMessage);
   if (messages.length === 0) throw body.wrong("messages", "a list with one message at least");
-  const tools = body.objects("tools").map(readTool);
+  const tools = body.objects("tools", readTool);
   const own = { messages, tools, toolChoice: readToolChoice(body, tools.length), responseFormat: readFormat(body) };
   return { ...wish, echo: new Uint8Array(0), request: writeRequest({ ...own, ...readChoices(body) }) };
 }
@@ -28,7 +28,7 @@ function readMessage(message: Members): object {
     text: texts.join(""),
     content,
     name: message.text("name"),
-    toolCalls: message.objects("tool_calls").map(readCall),
+    toolCalls: message.objects("tool_calls", readCall),
     toolCallId: message.text("tool_call_id"),
   };
 }
@@ -43,7 +43,7 @@ function readContent(message: Members): readonly WireContent[] {
   if (typeof content === "string") return content === "" ? [] : [{ type: "text", text: content }];
   if (content !== undefined && !Array.isArray(content))
     throw message.wrong("content", "a text, or a list of parts such as {type, text}");
-  return message.objects("content").map(readPart);
+  return message.objects("content", readPart);
 }
 
 function readPart(part: Members): WireContent {

@@ -20,6 +20,9 @@ function shownValue(value: unknown): string {
   return typeof value === "number" || typeof value === "boolean" ? String(value) : kindOf(value);
 }
 
+/** Objects of a list: messages, parts of one, tools, calls. */
+const MAX_OBJECTS = 4096;
+
 /** Limits of a number. */
 interface NumberLimits {
   readonly min?: number;
@@ -28,16 +31,18 @@ interface NumberLimits {
 
 /**
  * The members of a JSON object; one that may be absent may be null. Throws {@link wrongMember} for a
- * value of another type; members that were not asked for are those that are left.
+ * value of another type. Of a whole body, the members that were not asked for are those that are left.
  */
 export class Members {
   readonly #values: Readonly<Record<string, unknown>>;
   readonly #place: string;
-  readonly #asked = new Set<string>();
+  /** Undefined within a body: a large one has very many objects. */
+  readonly #asked: Set<string> | undefined;
 
   constructor(values: Readonly<Record<string, unknown>>, place = "") {
     this.#values = values;
     this.#place = place;
+    this.#asked = place === "" ? new Set() : undefined;
   }
 
   /** The name of a member with the way to it: `messages[0].role`. */
@@ -47,7 +52,7 @@ export class Members {
 
   /** Undefined for one that is absent or null. */
   value(name: string): unknown {
-    this.#asked.add(name);
+    this.#asked?.add(name);
     return Object.hasOwn(this.#values, name) ? (this.#values[name] ?? undefined) : undefined;
   }
 
@@ -91,11 +96,14 @@ export class Members {
     throw this.wrong(name, "a list");
   }
 
-  /** A list of objects; empty if it is absent. */
-  objects(name: string): readonly Members[] {
-    return (this.list(name) ?? []).map((each, index) => {
+  /** Reads each object of a list before the next one; none if it is absent. */
+  objects<Read>(name: string, read: (members: Members) => Read): readonly Read[] {
+    const list = this.list(name) ?? [];
+    if (list.length > MAX_OBJECTS)
+      throw wrongMember(this.placeOf(name), `a list of ${list.length} objects`, `${MAX_OBJECTS} at most`);
+    return list.map((each, index) => {
       const place = `${this.placeOf(name)}[${index}]`;
-      if (isObject(each)) return new Members(each, place);
+      if (isObject(each)) return read(new Members(each, place));
       throw wrongMember(place, shownValue(each), "an object");
     });
   }
@@ -110,7 +118,7 @@ export class Members {
 
   /** The members that were not asked for, without those that are null. */
   rest(): Readonly<Record<string, unknown>> {
-    const left = Object.entries(this.#values).filter(([name, value]) => !this.#asked.has(name) && value !== null);
+    const left = Object.entries(this.#values).filter(([name, value]) => this.#asked?.has(name) !== true && value !== null);
     return Object.fromEntries(left);
   }
 

@@ -174,6 +174,13 @@ describe("a request that cannot be answered", () => {
     ["no message", CHAT, { model: "talk", messages: [] }, "messages", "one message at least"],
     ["a message that is text", CHAT, { model: "talk", messages: ["hi"] }, "messages[0]", 'messages[0] is "hi"'],
     ["a message without a role", CHAT, { model: "talk", messages: [{}] }, "messages[0].role", "expected user, system"],
+    [
+      "too many messages, of which each is wrong",
+      CHAT,
+      { model: "talk", messages: Array(4097).fill({}) },
+      "messages",
+      "messages is a list of 4097 objects; expected 4096 at most.",
+    ],
     ["an unknown role", CHAT, { model: "talk", messages: [{ role: "cat" }] }, "messages[0].role", 'is "cat"'],
     [
       "an unknown part",
