@@ -65,12 +65,17 @@ function ofHook<Made>(name: TextFunctionName, make: () => Made): Made {
   }
 }
 
-/** The request that a protocol has checked, with the bytes of its images and its sound. */
+/** The request that a protocol has checked, with each message's texts as one, and the bytes of images and sound. */
 function readRequest(body: Buffer): unknown {
   const request = JSON.parse(body.toString()) as { readonly messages?: readonly ChatMessage[] };
   const { messages } = request;
   if (messages === undefined) return request;
-  return { ...request, messages: messages.map((each) => ({ ...each, content: each.content.map(withBytes) })) };
+  return { ...request, messages: messages.map(withContent) };
+}
+
+function withContent(message: ChatMessage): ChatMessage {
+  const texts = message.content.map((each) => (each.type === "text" ? each.text : ""));
+  return { ...message, text: texts.join(""), content: message.content.map(withBytes) };
 }
 
 function withBytes(content: ChatContent): ChatContent {

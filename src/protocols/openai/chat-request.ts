@@ -22,10 +22,8 @@ function readMessage(message: Members): object {
   if (message.value("role") === undefined) throw message.wrong("role", ROLES.join(", "));
   const role = message.choice("role", ROLES);
   const content = readContent(message);
-  const texts = content.flatMap((each) => ("text" in each ? [each.text] : []));
   return {
     role: role === "developer" ? "system" : role,
-    text: texts.join(""),
     content,
     name: message.text("name"),
     toolCalls: message.objects("tool_calls", readCall),
