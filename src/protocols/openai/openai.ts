@@ -1,5 +1,6 @@
 import type { IncomingMessage } from "node:http";
 import type { ProtocolSettings } from "../../platform/limits/settings/server-settings.ts";
+import { nearest } from "../../platform/text/nearest.ts";
 import { HttpError } from "../../proxy/http-errors.ts";
 import type { HttpExchange } from "../../proxy/http-exchange.ts";
 import type { HttpAnswer, HttpRoute, InferenceRoute } from "../../proxy/http-route.ts";
@@ -20,11 +21,17 @@ export const openai: Protocol = {
   http: ({ service, settings }) => ({
     inference: ROUTES.map((route) => toInferenceRoute(route, service)),
     routes: modelRoutes(service, settings),
-    prefix: /^\/(?:v3|openai\/v1)(?:\/|$)/,
+    prefix: new RegExp(`^/(?:v3|openai/v1|v1/(?:${OWN.join("|")}))(?:/|$)`),
     refuse,
     errorForm: openaiError,
   }),
 };
+
+/** Words behind `/v1` that are OpenAI's alone, those of routes among them that there are not. */
+const OWN = [
+  ...["chat", "completions", "embeddings", "rerank", "responses", "conversations", "audio", "images", "videos"],
+  ...["moderations", "files", "uploads", "batches", "fine_tuning", "assistants", "threads", "vector_stores", "realtime"],
+];
 
 /** Beginnings of the API's paths; the first one names its routes. */
 const BASES = ["/v1", "/v3", "/openai/v1"];
@@ -67,8 +74,15 @@ function refuse({ method, url = "" }: IncomingMessage, methods: readonly string[
   const [asked = ""] = url.split("?", 1);
   const isRoute = ROUTES.some(({ path, bases }) => bases.some((base) => base + path === asked));
   const allow = isRoute ? ["POST"] : methods;
-  if (allow.length === 0) return new HttpError(404, `There is no ${method} ${asked} here.`);
+  if (allow.length === 0) return noRoute(`${method} ${asked}`, BASES.find((base) => asked.startsWith(`${base}/`)));
   return new HttpError(405, `${method} is not possible here; send ${allow[0]}.`, { allow: allow.join(", ") });
+}
+
+/** The error for a route that is not there, with those that are, at the same base. */
+function noRoute(asked: string, base = ""): HttpError {
+  const there = [...ROUTES.map(({ path }) => `POST ${base}${path}`), `GET ${base}/models`];
+  const hint = { reason: "UNKNOWN_ROUTE", didYouMean: nearest(asked, there) } as const;
+  return new HttpError(404, `There is no ${asked} here. There is ${there.join(", ")}.`, {}, { hint });
 }
 
 /** A model in OpenAI's form. */
@@ -98,7 +112,8 @@ function modelRoutes(service: InferenceService, settings: ProtocolSettings): rea
     const data = names.map(async (name) => ({ ...openaiModel(name), ...(await withDetail(service, name)) }));
     return jsonAnswer({ object: "list", data: await Promise.all(data) });
   };
-  const one: HttpRoute["answer"] = async ({ record }, { name: model = "" }) => {
+  const one: HttpRoute["answer"] = async ({ record }, { owner, name = "" }) => {
+    const model = owner === undefined ? name : `${owner}/${name}`;
     record.model = model;
     return jsonAnswer(describe(service, model));
   };
@@ -106,9 +121,11 @@ function modelRoutes(service: InferenceService, settings: ProtocolSettings): rea
   return [
     { ...get, path: "/v1/models", takes: (request) => !isOther || isOfOpenai(request), answer: list },
     { ...get, path: "/v1/models/:name", takes: isOfOpenai, answer: one },
+    { ...get, path: "/v1/models/:owner/:name", takes: isOfOpenai, answer: one },
     ...["/v3/models", "/openai/v1/models"].flatMap((path): HttpRoute[] => [
       { ...get, path, answer: list },
       { ...get, path: `${path}/:name`, answer: one },
+      { ...get, path: `${path}/:owner/:name`, answer: one },
     ]),
   ];
 }

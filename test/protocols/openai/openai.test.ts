@@ -260,8 +260,23 @@ describe("a request that cannot be answered", () => {
     const missing = await ask("/v3/nothing", { method: "POST", body: "{}", headers });
     expect([missing.status, await missing.json()]).toMatchObject([
       404,
-      { error: { message: "There is no POST /v3/nothing here." } },
+      { error: { message: expect.stringMatching(/^There is no POST \/v3\/nothing here\. There is POST \/v3\/chat/) } },
     ]);
+  });
+
+  it.each([
+    ["/v1/responses", undefined],
+    ["/v1/audio/speech", undefined],
+    ["/v1/chat/completion", "POST /v1/chat/completions"],
+    ["/v3/embedings", "POST /v3/embeddings"],
+    ["/openai/v1/rerankk", "POST /openai/v1/rerank"],
+  ])("is told of the routes that there are, and of the nearest one: %s", async (path, nearest) => {
+    const { status, body } = await post(path, {});
+    const [, base] = /^(.*v\d)/.exec(path)!;
+    const message = expect.stringContaining(`There is no POST ${path} here. There is POST ${base}/chat/completions, `);
+    const hint = nearest === undefined ? {} : { did_you_mean: nearest };
+    const error = { message, type: "not_found_error", param: null, code: null, reason: "UNKNOWN_ROUTE", ...hint };
+    expect([status, body]).toEqual([404, { error }]);
   });
 
   it("says whether it can only fail again", async () => {
@@ -433,6 +448,14 @@ describe("GET /v1/models", () => {
     expect(await read(`${httpUrl}/v1/models/plain`)).toEqual(status);
     expect(await read(`${httpUrl}/v1/models/plain`, sdk)).toEqual({ ...own, ...status });
     expect(await read(`${httpUrl}/v3/models/plain`)).toEqual({ ...own, ...status });
+  });
+
+  it("has one whose name has a slash, as clients send it", async () => {
+    const { httpUrl } = await startServer({ models: { "own/plain": { driver: "null" } } });
+    for (const base of ["/v1", "/v3", "/openai/v1"])
+      for (const name of ["own/plain", "own%2Fplain"])
+        expect(await read(`${httpUrl}${base}/models/${name}`, sdk)).toMatchObject({ id: "own/plain" });
+    expect(await read(`${httpUrl}/v3/models/own/other`)).toMatchObject({ error: { code: "model_not_found" } });
   });
 
   it("is another server's list where a setting says so, except for OpenAI's clients", async () => {
