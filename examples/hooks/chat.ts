@@ -16,7 +16,8 @@ export default defineHooks({
     const numbers =
       messages
         .at(-1)
-        ?.text.match(/\d{1,9}/g)
+        ?.text.slice(0, 10_000)
+        .match(/\d{1,9}/g)
         ?.map(Number) ?? [];
     if (numbers.length === 0) {
       yield "Send me some numbers.";

@@ -54,7 +54,7 @@ function readPart(part: Members): WireContent {
 }
 
 const BASE64 = /^[A-Za-z0-9+/]+={0,2}$/;
-const DATA_URI = /^data:([\w.+-]{1,64}\/[\w.+-]{1,64});base64,/;
+const DATA_URI = /^data:(image\/[\w.+-]{1,64});base64,/;
 
 function readImage(part: Members): WireContent {
   const image = part.object("image_url");

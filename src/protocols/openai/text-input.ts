@@ -1,10 +1,11 @@
+import { kindOf } from "../../platform/text/kind-of.ts";
 import { type Members, wrongMember } from "./members.ts";
 
 /** Texts of one request: as many as OpenAI takes. */
 const MAX_TEXTS = 2048;
 
-const TEXTS =
-  "texts, since only their own tokenizer turns token ids back into text: LangChain's OpenAIEmbeddings sends texts with check_embedding_ctx_length=False";
+const TEXTS = "texts, since only their own tokenizer turns token ids back into text";
+const REMEDY = "LangChain's OpenAIEmbeddings sends texts with check_embedding_ctx_length=False";
 
 /**
  * Reads a member that is a text or a list of texts, one at least. Throws `invalid_argument` for token ids, which some
@@ -17,7 +18,7 @@ export function readTexts(body: Members, name: string): readonly string[] {
   const [first] = given as readonly unknown[];
   if (first === undefined) throw body.wrong(name, "a list with one text at least");
   if (typeof first === "number" || (Array.isArray(first) && typeof first[0] === "number"))
-    throw wrongMember(name, "a list of token ids", TEXTS);
+    throw wrongMember(name, "a list of token ids", name === "input" ? `${TEXTS}: ${REMEDY}` : TEXTS);
   return checkTexts(given, name);
 }
 
@@ -27,5 +28,5 @@ export function checkTexts(texts: readonly unknown[], name: string): readonly st
     throw wrongMember(name, `a list of ${texts.length} texts`, `${MAX_TEXTS} at most: send several requests`);
   const wrong = texts.findIndex((text) => typeof text !== "string");
   if (wrong === -1) return texts as readonly string[];
-  throw wrongMember(`${name}[${wrong}]`, texts[wrong] === null ? "null" : `a ${typeof texts[wrong]}`, "a text");
+  throw wrongMember(`${name}[${wrong}]`, kindOf(texts[wrong]), "a text");
 }

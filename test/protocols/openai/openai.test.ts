@@ -191,6 +191,7 @@ describe("a request that cannot be answered", () => {
     ],
     ["an address of an image", CHAT, image("https://a/b.png"), "messages[0].content[0].image_url.url", "not fetched"],
     ["no image", CHAT, image("data:image/png;base64,<>"), "messages[0].content[0].image_url.url", "no image"],
+    ["a page", CHAT, image("data:text/html;base64,AAEC"), "messages[0].content[0].image_url.url", "no image"],
     ["several choices", CHAT, chat("hi", { n: 2 }), "n", "n is 2; expected 1"],
     ["a number as text", CHAT, chat("hi", { max_tokens: "5" }), "max_tokens", "expected a whole number, 0 or more"],
     [
@@ -208,14 +209,15 @@ describe("a request that cannot be answered", () => {
       "echo",
       "true for a prompt of 1048577 bytes; expected 1048576 at most: leave echo out",
     ],
-    ["token ids", "/v1/completions", { model: "talk", prompt: [1, 2] }, "prompt", "is a list of token ids"],
+    ["token ids", "/v1/completions", { model: "talk", prompt: [1, 2] }, "prompt", "token ids back into text."],
     ["lists of token ids", EMBED, { model: "talk", input: [[1]] }, "input", "check_embedding_ctx_length=False"],
     ["no text", EMBED, { model: "talk", input: [] }, "input", "one text at least"],
     ["texts and numbers", EMBED, { model: "talk", input: ["a", 1] }, "input[1]", "is a number; expected a text"],
     ["too many texts", EMBED, { model: "talk", input: Array(2049).fill("a") }, "input", "2048 at most"],
     ["an unknown encoding", EMBED, { model: "talk", input: "a", encoding_format: "hex" }, "encoding_format", "base64"],
     ["no documents", RERANK, { model: "talk", query: "a" }, "documents", "documents is missing"],
-    ["a document without text", RERANK, { model: "talk", query: "a", documents: [{}] }, "documents[0]", "a text"],
+    ["a document without text", RERANK, { model: "talk", query: "a", documents: [{}] }, "documents[0]", "documents[0] is undefined"],
+    ["a document in a list", RERANK, { model: "talk", query: "a", documents: [["a"]] }, "documents[0]", "is an array"],
     ["no query", RERANK, { model: "talk", documents: ["a"] }, "query", "query is missing"],
   ] as const)("is refused with its place: %s", async (_, path, body, param, message) => {
     const { status, body: answer } = await post(path, body);
