@@ -63,10 +63,11 @@ function unrouted(place: Place, dependencies: HttpDependencies): RequestHandler 
 /** Pattern of all URLs that belong to no protocol. */
 function nowhere(protocols: readonly HttpProtocol[]): HttpProtocol {
   const routes = listRoutes(protocols);
+  const there = routes.filter((route) => !VERSION.test(route) || !routes.includes(route.replace(VERSION, "")));
   const refuse: HttpProtocol["refuse"] = ({ method, url = "" }) => {
     const asked = `${method} ${url.split("?", 1)[0]}`;
     const hint: ErrorHint = { reason: "UNKNOWN_ROUTE", field: asked, didYouMean: nearestRoute(asked, routes) };
-    return new HttpError(404, `There is no ${asked} here. There is ${routes.join(", ")}.`, {}, { hint });
+    return new HttpError(404, `There is no ${asked} here. There is ${there.join(", ")}.`, {}, { hint });
   };
   return { inference: [], refuse, docsOf: protocols.find(({ docsOf }) => docsOf)?.docsOf };
 }
@@ -87,18 +88,18 @@ function nearestRoute(asked: string, routes: readonly string[]): string | undefi
 }
 
 /**
- * The routes in the 404 error for an unknown URL: those that run models, and those without parameters but for what the
- * server's own page asks for.
+ * The routes that the 404 error for an unknown URL tells: those that run models, and those without parameters but for
+ * what the server's own page asks for.
  */
 function listRoutes(protocols: readonly HttpProtocol[]): readonly string[] {
   const listed = protocols.flatMap(({ inference, routes = [] }) => [
     ...inference.map(({ path }) => `POST ${toPlainPath(path)}`),
     ...routes.filter(isListed).map(({ path }) => `GET ${path}`),
   ]);
-  return [...new Set(listed)].filter((route) => !listed.includes(route.replace(VERSION, "")) || !VERSION.test(route));
+  return [...new Set(listed)];
 }
 
-/** The part of a path that names a version; the same path without it is listed. */
+/** The part of a path that names a version; the same path without it is listed, where there is one. */
 const VERSION = /\/versions\/VERSION(?=\/)/;
 
 function isListed({ method, path, isForOwnPage }: HttpRoute): boolean {

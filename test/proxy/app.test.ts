@@ -95,6 +95,14 @@ describe("a route of the protocols", () => {
   });
 });
 
+test("a route with a version is the nearest to one like it, though the list shows the one without", async () => {
+  const { url } = await serveHttp(new ScriptedService());
+  const answer = await fetch(`${url}/V2/models/NAME/versions/VERSION/infer`, { method: "POST" });
+  const told = (await answer.json()) as { error: string; did_you_mean?: string };
+  expect(told.did_you_mean).toBe("POST /v2/models/NAME/versions/VERSION/infer");
+  expect(told.error.split("versions/VERSION/infer")).toHaveLength(2);
+});
+
 test("a client that asks for another route is told of those that there are", async () => {
   const { url } = await serveHttp(new ScriptedService());
   const { error } = (await (await fetch(`${url}/v4/models?x=1`)).json()) as { error: string };
