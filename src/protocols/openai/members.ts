@@ -118,7 +118,9 @@ export class Members {
 
   /** The members that were not asked for, without those that are null. */
   rest(): Readonly<Record<string, unknown>> {
-    const left = Object.entries(this.#values).filter(([name, value]) => this.#asked?.has(name) !== true && value !== null);
+    const left = Object.entries(this.#values).filter(
+      ([name, value]) => this.#asked?.has(name) !== true && value !== null,
+    );
     return Object.fromEntries(left);
   }
 

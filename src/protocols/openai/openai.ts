@@ -30,7 +30,17 @@ export const openai: Protocol = {
 /** Words behind `/v1` that are OpenAI's alone, those of routes among them that there are not. */
 const OWN = [
   ...["chat", "completions", "embeddings", "rerank", "responses", "conversations", "audio", "images", "videos"],
-  ...["moderations", "files", "uploads", "batches", "fine_tuning", "assistants", "threads", "vector_stores", "realtime"],
+  ...[
+    "moderations",
+    "files",
+    "uploads",
+    "batches",
+    "fine_tuning",
+    "assistants",
+    "threads",
+    "vector_stores",
+    "realtime",
+  ],
 ];
 
 /** Beginnings of the API's paths; the first one names its routes. */
@@ -74,7 +84,11 @@ function refuse({ method, url = "" }: IncomingMessage, methods: readonly string[
   const [asked = ""] = url.split("?", 1);
   const isRoute = ROUTES.some(({ path, bases }) => bases.some((base) => base + path === asked));
   const allow = isRoute ? ["POST"] : methods;
-  if (allow.length === 0) return noRoute(`${method} ${asked}`, BASES.find((base) => asked.startsWith(`${base}/`)));
+  if (allow.length === 0)
+    return noRoute(
+      `${method} ${asked}`,
+      BASES.find((base) => asked.startsWith(`${base}/`)),
+    );
   return new HttpError(405, `${method} is not possible here; send ${allow[0]}.`, { allow: allow.join(", ") });
 }
 

@@ -3,7 +3,10 @@ import { textEntries } from "../../../src/hooks/text-entries.ts";
 import { readChatJob } from "../../../src/protocols/openai/chat-request.ts";
 
 it("has each text of a conversation once on its way to the function, which gets those of a message as one too", async () => {
-  const content = [{ type: "text", text: "some" }, { type: "refusal", refusal: "thing" }];
+  const content = [
+    { type: "text", text: "some" },
+    { type: "refusal", refusal: "thing" },
+  ];
   const messages = [{ role: "user", content: "only this" }, { role: "user", content }, { role: "user" }];
   const { request } = await readChatJob.run(Buffer.from(JSON.stringify({ messages })));
   const wire = Buffer.from(request);
@@ -11,6 +14,10 @@ it("has each text of a conversation once on its way to the function, which gets 
   const chat = (got: unknown) => got;
   const entry = textEntries({ chat }, "my.ts", false)?.get("chat");
   expect(entry?.call({ facts: {}, headers: {}, body: wire }, {} as never)).toMatchObject({
-    messages: [{ text: "only this" }, { text: "something", content: [{ text: "some" }, { text: "thing" }] }, { text: "" }],
+    messages: [
+      { text: "only this" },
+      { text: "something", content: [{ text: "some" }, { text: "thing" }] },
+      { text: "" },
+    ],
   });
 });

@@ -216,7 +216,13 @@ describe("a request that cannot be answered", () => {
     ["too many texts", EMBED, { model: "talk", input: Array(2049).fill("a") }, "input", "2048 at most"],
     ["an unknown encoding", EMBED, { model: "talk", input: "a", encoding_format: "hex" }, "encoding_format", "base64"],
     ["no documents", RERANK, { model: "talk", query: "a" }, "documents", "documents is missing"],
-    ["a document without text", RERANK, { model: "talk", query: "a", documents: [{}] }, "documents[0]", "documents[0] is undefined"],
+    [
+      "a document without text",
+      RERANK,
+      { model: "talk", query: "a", documents: [{}] },
+      "documents[0]",
+      "documents[0] is undefined",
+    ],
     ["a document in a list", RERANK, { model: "talk", query: "a", documents: [["a"]] }, "documents[0]", "is an array"],
     ["no query", RERANK, { model: "talk", documents: ["a"] }, "query", "query is missing"],
   ] as const)("is refused with its place: %s", async (_, path, body, param, message) => {
