@@ -84,19 +84,18 @@ function refuse({ method, url = "" }: IncomingMessage, methods: readonly string[
   const [asked = ""] = url.split("?", 1);
   const isRoute = ROUTES.some(({ path, bases }) => bases.some((base) => base + path === asked));
   const allow = isRoute ? ["POST"] : methods;
-  if (allow.length === 0)
-    return noRoute(
-      `${method} ${asked}`,
-      BASES.find((base) => asked.startsWith(`${base}/`)),
-    );
+  if (allow.length === 0) return noRoute(method, asked);
   return new HttpError(405, `${method} is not possible here; send ${allow[0]}.`, { allow: allow.join(", ") });
 }
 
 /** The error for a route that is not there, with those that are, at the same base. */
-function noRoute(asked: string, base = ""): HttpError {
-  const there = [...ROUTES.map(({ path }) => `POST ${base}${path}`), `GET ${base}/models`];
-  const hint = { reason: "UNKNOWN_ROUTE", didYouMean: nearest(asked, there) } as const;
-  return new HttpError(404, `There is no ${asked} here. There is ${there.join(", ")}.`, {}, { hint });
+function noRoute(method: string | undefined, asked: string): HttpError {
+  const base = BASES.find((each) => asked.startsWith(`${each}/`)) ?? "/v1";
+  const paths = ROUTES.map(({ path }) => base + path);
+  const near = nearest(asked, paths);
+  const hint = { reason: "UNKNOWN_ROUTE", didYouMean: near && `POST ${near}` } as const;
+  const there = `POST ${paths.join(", POST ")}, GET ${base}/models`;
+  return new HttpError(404, `There is no ${method} ${asked} here. There is ${there}.`, {}, { hint });
 }
 
 /** A model in OpenAI's form. */

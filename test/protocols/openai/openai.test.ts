@@ -282,8 +282,8 @@ describe("a request that cannot be answered", () => {
     const { status, body } = await post(path, {});
     const [, base] = /^(.*v\d)/.exec(path)!;
     const message = expect.stringContaining(`There is no POST ${path} here. There is POST ${base}/chat/completions, `);
-    const hint = nearest === undefined ? {} : { did_you_mean: nearest };
-    const error = { message, type: "not_found_error", param: null, code: null, reason: "UNKNOWN_ROUTE", ...hint };
+    const hint = nearest === undefined ? {} : { reason: "UNKNOWN_ROUTE", did_you_mean: nearest };
+    const error = { message, type: "not_found_error", param: null, code: null, ...hint };
     expect([status, body]).toEqual([404, { error }]);
   });
 
