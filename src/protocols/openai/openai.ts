@@ -21,27 +21,16 @@ export const openai: Protocol = {
   http: ({ service, settings }) => ({
     inference: ROUTES.map((route) => toInferenceRoute(route, service)),
     routes: modelRoutes(service, settings),
-    prefix: new RegExp(`^/(?:v3|openai/v1|v1/(?:${OWN.join("|")}))(?:/|$)`),
+    prefix: new RegExp(`^/(?:v3|openai/v1|v1/(?:${OWN}))(?:/|$)`),
     refuse,
     errorForm: openaiError,
   }),
 };
 
-/** Words behind `/v1` that are OpenAI's alone, those of routes among them that there are not. */
-const OWN = [
-  ...["chat", "completions", "embeddings", "rerank", "responses", "conversations", "audio", "images", "videos"],
-  ...[
-    "moderations",
-    "files",
-    "uploads",
-    "batches",
-    "fine_tuning",
-    "assistants",
-    "threads",
-    "vector_stores",
-    "realtime",
-  ],
-];
+/** Beginnings behind `/v1` that are OpenAI's alone, those among them of routes that there are not. */
+const OWN =
+  "chat|completions|embeddings|rerank|responses|conversations|audio|images|videos|moderations|files|uploads|batches|" +
+  "fine_tuning|assistants|threads|vector_stores|realtime";
 
 /** Beginnings of the API's paths; the first one names its routes. */
 const BASES = ["/v1", "/v3", "/openai/v1"];
