@@ -66,7 +66,7 @@ export interface ToldFailure {
   readonly hint?: Readonly<Record<string, string>> | undefined;
 }
 
-/** Makes the body of an error in another form than that of most protocols, and the headers of one that is an answer. */
+/** Makes the body of an error in another form than that of most protocols, and headers of one that is an answer. */
 export type ErrorForm = (failure: ToldFailure) => { readonly body: object; readonly headers?: AnswerHeaders };
 
 /** A failed request, and the logger. */
