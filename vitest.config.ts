@@ -43,6 +43,7 @@ export default defineConfig(({ mode }) => {
         "kserving/hooks": new URL("./src/hooks/hooks.ts", import.meta.url).pathname,
         "kserving/drivers": new URL("./src/drivers/driver.ts", import.meta.url).pathname,
         "kserving/testing": new URL("./src/tools/testing/testing.ts", import.meta.url).pathname,
+        "kserving/text": new URL("./src/text/text.ts", import.meta.url).pathname,
         kserving: new URL("./src/index.ts", import.meta.url).pathname,
       },
     },

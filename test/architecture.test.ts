@@ -21,6 +21,7 @@ tensor: platform/text
 tensor/signature: tensor
 tensor/codecs: tensor platform/text platform/limits
 tensor/media: tensor platform
+text: platform/text tensor
 platform/native: platform observability
 platform/processes: observability
 platform/threads: platform observability tensor
@@ -31,11 +32,11 @@ observability/tracing: platform/async observability tensor/codecs storage
 access: platform observability tensor/codecs storage
 drivers: platform storage/archives storage/runtimes observability tensor
 hooks: platform observability tensor drivers
-models: platform observability tensor drivers
+models: platform observability tensor text drivers
 pipeline: platform observability tensor hooks models
 hooks/host: platform observability tensor drivers hooks models pipeline
 serving: platform observability tensor hooks models pipeline
-serving/repository: platform storage observability tensor drivers hooks models pipeline serving
+serving/repository: platform storage observability tensor text drivers hooks models pipeline serving
 http2: platform/limits platform/net
 grpc: platform observability tensor access serving http2
 proxy: platform observability tensor access serving http2
@@ -45,7 +46,7 @@ client: platform observability tensor grpc protocols client
 page: platform/text platform/limits observability tensor protocols client
 observability/request-log: platform observability tensor pipeline serving protocols
 tools/export: platform/text storage/runtimes tensor/codecs
-tools/inspection: platform/text platform/codec-host tensor drivers
+tools/inspection: platform/text platform/codec-host tensor text drivers
 tools/library: platform/text observability tensor drivers models
 tools/replay: platform observability tensor serving protocols client
 server: platform storage observability access tensor drivers hooks models pipeline serving grpc proxy protocols client tools/inspection
@@ -66,6 +67,7 @@ const OWNERS: Readonly<Record<string, readonly string[]>> = {
   koffi: ["platform/native", "storage/runtimes", "drivers"],
   yaml: ["tensor/codecs"],
   jose: ["storage", "access"],
+  "@huggingface": ["text"],
   preact: ["page"],
   uplot: ["page"],
 };

@@ -64,6 +64,7 @@ test("the compiler takes every example in TypeScript, in a strict project of a u
       kserving: [resolve("dist/index.d.ts")],
       "kserving/client": [resolve("dist/client/client.d.ts")],
       "kserving/testing": [resolve("dist/tools/testing/testing.d.ts")],
+      "kserving/text": [resolve("dist/text/text.d.ts")],
     },
   };
   const folder = tempFolder({

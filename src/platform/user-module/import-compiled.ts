@@ -15,6 +15,7 @@ const OWN_MODULES: Readonly<Record<string, string>> = {
   "kserving/hooks": "hooks/hooks.js",
   "kserving/drivers": "drivers/driver.js",
   "kserving/testing": "tools/testing/testing.js",
+  "kserving/text": "text/text.js",
 };
 
 /** The imports by which files of users get the running server's own modules. */

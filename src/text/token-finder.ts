@@ -1,0 +1,294 @@
+import { failedPrecondition, invalidArgument, reasonText } from "../errors.ts";
+import { createNormalizer, type Normalizer, type Section } from "./normalizers.ts";
+import { createPreTokenizer, type Piece, type PreTokenizer } from "./pre-tokenizers.ts";
+import { characterEnd, type LocatedToken, TokenModel } from "./token-model.ts";
+import { type Config, type TokenizerJson, type TokenizersLibrary, tokenText } from "./tokenizer-files.ts";
+
+/** Characters that are worked on without a pause. Longer texts are cut before a space, or here. */
+const SECTION = 16_384;
+/** Characters before the end of a section in which a space is looked for. */
+const REACH = 4096;
+/** Longest time without a turn of the event loop, in milliseconds. */
+const TURN_MS = 10;
+
+/** A place within a section. */
+const WITHIN: Section = { isFirst: false, begins: false, ends: false };
+
+/** Tokens of a text, special ones only as far as the text names them. */
+export interface FoundTokens {
+  readonly ids: number[];
+  /** Ranges in the text, in UTF-16 units: empty if they were not asked for. */
+  readonly starts: number[];
+  readonly ends: number[];
+}
+
+/** Choices for the tokens of one text. */
+export interface Finding {
+  /** Stops once there are more tokens than this. */
+  readonly most?: number;
+  /** Finds their ranges too. */
+  readonly offsets?: boolean;
+  readonly signal?: AbortSignal;
+  /** The text's name in errors. Default `0`. */
+  readonly name?: string;
+}
+
+/** A part of a text: one that is a token as a whole, or one that is to be cut. */
+interface TextPart {
+  readonly text: string;
+  readonly start: number;
+  readonly id?: number;
+}
+
+/** Finds the tokens of texts. A long text is worked on in turns of the event loop. */
+export class TokenFinder {
+  readonly model: TokenModel;
+  readonly #normalize: Normalizer;
+  readonly #preTokenize: PreTokenizer;
+  readonly #added: AddedTokens;
+  readonly #addedNormalized: AddedTokens;
+  readonly #trimsOffsets: boolean;
+  readonly #keepsFirst: boolean;
+
+  /** Throws `failed_precondition` for a tokenizer with parts that are not known. */
+  constructor(json: TokenizerJson, config: Config, library: TokenizersLibrary) {
+    this.#normalize = createNormalizer(json.normalizer, library);
+    this.#preTokenize = createPreTokenizer(json.pre_tokenizer, library);
+    const isNormalized = ({ normalized, special }: Config) => normalized ?? special !== true;
+    this.#added = new AddedTokens(json.added_tokens.filter((token) => !isNormalized(token)));
+    const whole = { isFirst: true, begins: true, ends: true };
+    this.#addedNormalized = new AddedTokens(
+      json.added_tokens.filter(isNormalized).map((token) => ({
+        ...token,
+        content: this.#normalize(String(token.content), whole),
+      })),
+    );
+    const post = JSON.stringify(json.post_processor ?? null);
+    this.#trimsOffsets = post.includes('"trim_offsets":true');
+    this.#keepsFirst = post.includes('"add_prefix_space":true');
+    this.model = createModel(json, config, library);
+  }
+
+  /** Throws `invalid_argument` for a half of a surrogate pair. */
+  async find(
+    text: string,
+    { most = Number.POSITIVE_INFINITY, offsets = false, signal, name = "0" }: Finding,
+  ): Promise<FoundTokens> {
+    const tokens: FoundTokens = { ids: [], starts: [], ends: [] };
+    let began = performance.now();
+    for (let start = 0; start < text.length && tokens.ids.length <= most; ) {
+      if (performance.now() - began > TURN_MS) {
+        await new Promise(setImmediate);
+        signal?.throwIfAborted();
+        began = performance.now();
+      }
+      const end = sectionEnd(text, start);
+      const half = text.slice(start, end).search(/\p{Cs}/u);
+      if (half !== -1)
+        throw invalidArgument(
+          `Text ${name} has half of a surrogate pair at ${start + half}; expected well-formed Unicode.`,
+        );
+      const isFirst = start === 0;
+      const section = { isFirst, begins: isFirst, ends: end === text.length };
+      this.#findIn({ text: text.slice(start, end), start }, section, { tokens, offsets });
+      start = end;
+    }
+    if (offsets && this.#trimsOffsets) trimRanges(text, tokens, this.#keepsFirst);
+    return tokens;
+  }
+
+  #findIn(whole: TextPart, section: Section, { tokens, offsets }: { tokens: FoundTokens; offsets: boolean }): void {
+    for (const part of this.#added.split(whole)) {
+      if (part.id !== undefined) {
+        addToken(tokens, part.id, offsets && [part.start, part.start + part.text.length]);
+        continue;
+      }
+      const [atStart, atEnd] = [
+        part.start === whole.start,
+        part.start + part.text.length === whole.start + whole.text.length,
+      ];
+      const place = {
+        isFirst: section.isFirst && atStart,
+        begins: section.begins || !atStart,
+        ends: section.ends || !atEnd,
+      };
+      const normalized = this.#normalize(part.text, place);
+      const align = offsets ? alignTexts(part.text, normalized, (text) => this.#normalize(text, WITHIN)) : undefined;
+      for (const { id, start, end } of this.#cut(normalized, place, offsets))
+        addToken(
+          tokens,
+          id,
+          align?.(start, end).map((at) => part.start + at),
+        );
+    }
+  }
+
+  *#cut(normalized: string, section: Section, offsets: boolean): Generator<LocatedToken> {
+    for (const { text, start, id } of this.#addedNormalized.split({ text: normalized, start: 0 })) {
+      if (id !== undefined) {
+        yield { id, start, end: start + text.length };
+        continue;
+      }
+      const piece: Piece = { text, start, end: start + text.length, lead: 0 };
+      for (const cut of this.#preTokenize([piece], section)) {
+        if (offsets) yield* this.model.place(cut);
+        else for (const id of this.model.encode(cut.text).ids) yield { id, start: 0, end: 0 };
+      }
+    }
+  }
+}
+
+function createModel(json: TokenizerJson, config: Config, library: TokenizersLibrary): TokenModel {
+  try {
+    return new TokenModel(json, config, library);
+  } catch (reason) {
+    throw failedPrecondition(`The tokenizer cannot be loaded: ${reasonText(reason)}`, reason);
+  }
+}
+
+function addToken({ ids, starts, ends }: FoundTokens, id: number, range: readonly number[] | false | undefined): void {
+  ids.push(id);
+  if (!range) return;
+  starts.push(range[0] ?? 0);
+  ends.push(range[1] ?? 0);
+}
+
+/** The end of the section that begins there: before a space with a word in front of it, if there is one near. */
+function sectionEnd(text: string, start: number): number {
+  const end = start + SECTION;
+  if (end >= text.length) return text.length;
+  for (let at = end; at > end - REACH; at--)
+    if (text[at] === " " && text[at - 1] !== " " && text[at + 1] !== " ") return at;
+  return isLowSurrogate(text, end) ? end - 1 : end;
+}
+
+function isLowSurrogate(text: string, at: number): boolean {
+  const unit = text.charCodeAt(at);
+  return unit >= 0xdc00 && unit <= 0xdfff;
+}
+
+/**
+ * Leaves the spaces out that words of byte-level tokenizers begin with; no other white space, as Rust has it, and with
+ * `keepsFirst` not the first one of a text.
+ */
+function trimRanges(text: string, { starts, ends }: FoundTokens, keepsFirst: boolean): void {
+  const isSpace = (at: number) => text[at] === " ";
+  for (let index = 0; index < starts.length; index++) {
+    const [start, end] = [starts[index] ?? 0, ends[index] ?? 0];
+    let [from, to] = [start, end];
+    while (from < end && isSpace(from)) from++;
+    while (to > start && isSpace(to - 1)) to--;
+    if (start === 0 && from > 0 && keepsFirst) from--;
+    starts[index] = from;
+    ends[index] = Math.max(from, to);
+  }
+}
+
+interface AddedToken {
+  readonly id: number;
+  readonly lstrip: boolean;
+  readonly rstrip: boolean;
+  readonly single: boolean;
+}
+
+/** Tokens that are looked for in a text before anything else is done with it: the longest at the first place. */
+class AddedTokens {
+  readonly #byText = new Map<string, AddedToken>();
+  readonly #pattern: RegExp | undefined;
+
+  constructor(tokens: readonly Config[]) {
+    for (const token of tokens) {
+      const { lstrip, rstrip, single_word: single } = token;
+      const content = tokenText(token) ?? "";
+      const flags = { lstrip: lstrip === true, rstrip: rstrip === true, single: single === true };
+      if (content !== "") this.#byText.set(content, { id: Number(token.id), ...flags });
+    }
+    const texts = [...this.#byText.keys()].sort((one, other) => other.length - one.length);
+    const escaped = texts.map((text) => text.replace(/[.*+?^${}()|[\]\\/]/g, "\\$&"));
+    if (escaped.length > 0) this.#pattern = new RegExp(escaped.join("|"), "gu");
+  }
+
+  split(whole: TextPart): readonly TextPart[] {
+    if (this.#pattern === undefined) return whole.text === "" ? [] : [whole];
+    const { text, start } = whole;
+    const parts: TextPart[] = [];
+    let end = 0;
+    for (const { 0: content, index } of text.matchAll(this.#pattern)) {
+      const token = this.#byText.get(content);
+      if (token === undefined || index < end || (token.single && !isAlone(text, index, content.length))) continue;
+      const range = { from: index, to: index + content.length };
+      if (token.lstrip) while (range.from > end && isSpaceAt(text, range.from - 1)) range.from--;
+      if (token.rstrip) while (isSpaceAt(text, range.to)) range.to++;
+      if (range.from > end) parts.push({ text: text.slice(end, range.from), start: start + end });
+      parts.push({ text: text.slice(range.from, range.to), start: start + range.from, id: token.id });
+      end = range.to;
+    }
+    if (end < text.length) parts.push({ text: text.slice(end), start: start + end });
+    return parts;
+  }
+}
+
+function isSpaceAt(text: string, at: number): boolean {
+  return /\p{White_Space}/u.test(text[at] ?? "");
+}
+
+function isAlone(text: string, index: number, length: number): boolean {
+  const isWord = (character: string | undefined) => /[\p{Alphabetic}\p{M}\p{Nd}\p{Pc}]/u.test(character ?? "");
+  return !isWord(text[index - 1]) && !isWord(text[index + length]);
+}
+
+/** Finds the range of the text that a range of its normalised form has come from. */
+type FindRange = (start: number, end: number) => [number, number];
+
+/** A base character with its marks; the parts of a Korean syllable are composed too. */
+const CLUSTER = /\P{M}[\p{M}\u1160-\u11ff]*|\p{M}+/gu;
+/** Characters ahead that are searched if a normalizer looks beyond one. */
+const AHEAD = 64;
+
+/** A unit of a normalised text, and the range that it has come from. */
+interface Origin {
+  readonly unit: string;
+  readonly start: number;
+  readonly end: number;
+}
+
+/**
+ * Says for the characters of a normalised text where they have come from. Exact for normalizers that change each
+ * character with its marks by itself; where one looks further, as one that joins spaces does, by the characters that
+ * both have in common.
+ */
+function alignTexts(text: string, normalized: string, normalize: (text: string) => string): FindRange {
+  const origins = Array.from(text.matchAll(CLUSTER)).flatMap(({ 0: from, index }) => originsOf(from, index, normalize));
+  const led = normalized.length - origins.length;
+  const isExact = led >= 0 && led < 8 && normalized.endsWith(origins.map(({ unit }) => unit).join(""));
+  const first = { unit: "", start: 0, end: characterEnd(text, 0) };
+  const found = isExact ? [...new Array<Origin>(led).fill(first), ...origins] : alignByCommon(normalized, origins);
+  return (start, end) => {
+    const from = found[start]?.start ?? text.length;
+    if (end <= start) return [from, from];
+    return [from, Math.max(from, found[end - 1]?.end ?? text.length)];
+  };
+}
+
+/** By the characters, if each is changed by itself; else all of it is the origin of all of what it becomes. */
+function originsOf(from: string, index: number, normalize: (text: string) => string): Origin[] {
+  const to = normalize(from);
+  const parts = Array.from(from, (character) => ({ length: character.length, to: normalize(character) }));
+  const isExact = parts.map((part) => part.to).join("") === to;
+  let start = index;
+  return (isExact ? parts : [{ length: from.length, to }]).flatMap((part) => {
+    const range = { start, end: start + part.length };
+    start = range.end;
+    return Array.from({ length: part.to.length }, (_, at) => ({ ...range, unit: part.to[at] ?? "" }));
+  });
+}
+
+function alignByCommon(normalized: string, origins: readonly Origin[]): Origin[] {
+  let at = 0;
+  return Array.from({ length: normalized.length }, (_, index) => {
+    const near = origins.slice(at, at + AHEAD).findIndex(({ unit }) => unit === normalized[index]);
+    const origin = origins[near === -1 ? at : at + near] ?? origins.at(-1);
+    if (near !== -1) at += near + 1;
+    return origin ?? { unit: "", start: 0, end: 0 };
+  });
+}

@@ -1,0 +1,173 @@
+import { readFile } from "node:fs/promises";
+import { join } from "node:path";
+import { failedPrecondition, type ServingError } from "../errors.ts";
+import { readProblem } from "../platform/text/file-problem.ts";
+import { kindOf } from "../platform/text/kind-of.ts";
+import { isObject } from "../tensor/record.ts";
+
+/**
+ * The library that has the models of tokenizers, loaded with the first tokenizer, as far as it is used: its own
+ * declarations name their files in a way that Node's module resolution does not take.
+ */
+export interface TokenizersLibrary {
+  readonly Tokenizer: new (json: object, config: object) => LibraryTokenizer;
+  readonly SplitPreTokenizer: new (config: object) => { readonly pattern: RegExp | null };
+}
+
+/** A tokenizer of the library. */
+export interface LibraryTokenizer {
+  readonly model: LibraryModel;
+  decode(ids: readonly number[], options: object): string;
+}
+
+/** A model of the library: WordPiece, BPE (which has `bpe`) or Unigram (which has `tokenize`). */
+export interface LibraryModel {
+  readonly config: Config;
+  readonly tokens_to_ids: ReadonlyMap<string, number>;
+  readonly unk_token_id?: number | null;
+  readonly unk_token?: string | null;
+  readonly max_input_chars_per_word?: number;
+  readonly ignore_merges?: boolean;
+  readonly end_of_word_suffix?: string | null;
+  encode(pieces: readonly string[]): readonly string[];
+  bpe?(piece: string): readonly string[];
+  tokenize?(piece: string): readonly string[];
+}
+
+/** An object of a JSON file. */
+export type Config = Readonly<Record<string, unknown>>;
+
+/** The names of a tokenizer's special tokens in its configuration. */
+const SPECIAL_TOKENS = ["bos_token", "eos_token", "unk_token", "sep_token", "pad_token", "cls_token", "mask_token"];
+
+/** The parts of `tokenizer.json` that every tokenizer has. */
+export interface TokenizerJson extends Config {
+  readonly model: Config;
+  readonly added_tokens: readonly Config[];
+}
+
+/** The files of a tokenizer, read and checked. */
+export interface TokenizerFiles {
+  readonly json: TokenizerJson;
+  /** `tokenizer_config.json`; empty without one. */
+  readonly config: Config;
+  /** Special tokens by their names in the configuration, such as `pad_token`. */
+  readonly specialTokens: ReadonlyMap<string, string>;
+  /** Chat templates by name; the usual one is `default`. */
+  readonly chatTemplates: ReadonlyMap<string, string>;
+}
+
+/**
+ * Reads the files of a tokenizer as transformers writes them: `tokenizer.json`, and if they are there
+ * `tokenizer_config.json`, `special_tokens_map.json` and `chat_template.jinja`. Throws `failed_precondition` naming the
+ * file and what is wrong with it.
+ */
+export async function readTokenizerFiles(folder: string): Promise<TokenizerFiles> {
+  const path = join(folder, "tokenizer.json");
+  const json = await readJsonFile(path);
+  if (json === undefined) throw failedPrecondition(`${path} does not exist; expected the tokenizer of the model.`);
+  const config = (await readJsonFile(join(folder, "tokenizer_config.json"))) ?? {};
+  const map = (await readJsonFile(join(folder, "special_tokens_map.json"))) ?? {};
+  const template = await readIfThere(join(folder, "chat_template.jinja"));
+  return {
+    json: checkTokenizer(json, path),
+    config,
+    specialTokens: specialTokensOf({ ...map, ...config }),
+    chatTemplates: chatTemplatesOf(config.chat_template, template),
+  };
+}
+
+/** The object in a JSON file; undefined if there is no such file. Throws `failed_precondition` for any other content. */
+export async function readJsonFile(path: string): Promise<Config | undefined> {
+  const value = await readJson(path);
+  if (value === undefined || isObject(value)) return value;
+  throw failedPrecondition(`${path} has ${kindOf(value)}; expected an object.`);
+}
+
+/** The value in a JSON file; undefined if there is no such file. Throws `failed_precondition` for what is no JSON. */
+export async function readJson(path: string): Promise<unknown> {
+  const text = await readIfThere(path);
+  if (text === undefined) return undefined;
+  try {
+    return JSON.parse(text);
+  } catch (reason) {
+    throw failedPrecondition(`${path} is not JSON (it may be cut short); download it again.`, reason);
+  }
+}
+
+/** A file that may be missing. */
+async function readIfThere(path: string): Promise<string | undefined> {
+  try {
+    return await readFile(path, "utf8");
+  } catch (reason) {
+    const problem = readProblem(reason);
+    if (problem.startsWith("does not exist")) return undefined;
+    throw failedPrecondition(`${path} ${problem}.`, reason);
+  }
+}
+
+/** An error about a part of `tokenizer.json` that cannot be run. */
+export function unsupportedPart(part: string, type: unknown, known: readonly string[]): ServingError {
+  const found = typeof type === "string" ? `"${type.slice(0, 100)}"` : kindOf(type);
+  return failedPrecondition(`tokenizer.json has a ${part} of type ${found}; expected one of ${known.join(", ")}.`);
+}
+
+/** A token's text, which files have as such or as the `content` of an object. */
+export function tokenText(value: unknown): string | undefined {
+  const text = isObject(value) ? value.content : value;
+  return typeof text === "string" ? text : undefined;
+}
+
+function checkTokenizer({ model, added_tokens: added, ...parts }: Config, path: string): TokenizerJson {
+  const wrong = (what: string, expected: string) => failedPrecondition(`${path} has ${what}; expected ${expected}.`);
+  if (!isObject(model)) throw wrong(`${kindOf(model)} as its model`, "an object with a vocabulary");
+  const { vocab, merges, continuing_subword_prefix: prefix, type } = model;
+  if (Array.isArray(vocab) ? !vocab.every(isScored) : !isObject(vocab) || !Object.values(vocab).every(isId))
+    throw wrong(
+      "a model without a usable vocabulary",
+      "tokens with their numbers, or for Unigram pairs of a token and a score",
+    );
+  if (merges !== undefined && !(Array.isArray(merges) && merges.every(isMerge)))
+    throw wrong("merges that are none", "pairs of tokens");
+  if (type === "BPE" && prefix) throw wrong("a BPE model with a prefix of word parts", "none: such are not supported");
+  const tokens = added ?? [];
+  if (Array.isArray(tokens) && tokens.every(isAddedToken)) return { ...parts, model, added_tokens: tokens };
+  throw wrong("added_tokens that are none", "a list of objects with id and content");
+}
+
+function isId(value: unknown): boolean {
+  return Number.isSafeInteger(value) && Number(value) >= 0;
+}
+
+function isScored(value: unknown): boolean {
+  return Array.isArray(value) && typeof value[0] === "string" && Number.isFinite(value[1]);
+}
+
+function isMerge(value: unknown): boolean {
+  if (typeof value === "string") return value.includes(" ");
+  return Array.isArray(value) && value.length === 2 && value.every((part) => typeof part === "string");
+}
+
+function isAddedToken(value: unknown): boolean {
+  return isObject(value) && isId(value.id) && typeof value.content === "string" && value.content !== "";
+}
+
+function specialTokensOf(config: Config): ReadonlyMap<string, string> {
+  const found = SPECIAL_TOKENS.flatMap((name) => {
+    const text = tokenText(config[name]);
+    return text === undefined ? [] : [[name, text] as const];
+  });
+  return new Map(found);
+}
+
+/** A file beats the configuration, which has one template or a list of named ones. */
+function chatTemplatesOf(configured: unknown, file: string | undefined): ReadonlyMap<string, string> {
+  const templates = new Map<string, string>();
+  if (typeof configured === "string") templates.set("default", configured);
+  if (Array.isArray(configured))
+    for (const one of configured)
+      if (isObject(one) && typeof one.name === "string" && typeof one.template === "string")
+        templates.set(one.name, one.template);
+  if (file !== undefined) templates.set("default", file);
+  return templates;
+}

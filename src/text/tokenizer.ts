@@ -1,0 +1,256 @@
+import { failedPrecondition, invalidArgument, reasonText } from "../errors.ts";
+import { type ChatMessage, ChatTemplate, type ChatTemplateOptions, type JinjaLibrary } from "./chat-template.ts";
+import {
+  type EncodedRow,
+  type EncodedTexts,
+  readSpecialTokens,
+  type SpecialTokens,
+  specialCount,
+  textsAlone,
+  toRow,
+  toTensors,
+} from "./encoded-texts.ts";
+import { type FoundTokens, TokenFinder } from "./token-finder.ts";
+import { readTokenizerFiles, type TokenizerFiles, type TokenizersLibrary } from "./tokenizer-files.ts";
+
+/** A text, or two that belong together, such as a question and a document. */
+export type TextInput = string | readonly [string, string];
+
+/** Choices for the tokens of texts. */
+export interface EncodeOptions {
+  /** Tokens of a text at most, special ones included. Default: {@link Tokenizer.maxTokens}, if the files have it. */
+  readonly maxTokens?: number;
+  /** The end of longer texts that is cut off, or `refuse`. Default: as the files say, else the right one. */
+  readonly truncate?: "right" | "left" | "refuse";
+  /** Length of all rows: that of the longest one, or a number of tokens. Default `longest`. */
+  readonly padding?: "longest" | number;
+  /** False leaves out special tokens such as `[CLS]`. Default true. */
+  readonly specialTokens?: boolean;
+  /** True finds {@link EncodedTexts.offsets} too. Default false. */
+  readonly offsets?: boolean;
+  /** Ends the work on long texts. */
+  readonly signal?: AbortSignal;
+}
+
+/** A larger limit in a configuration stands for none. */
+const NO_LIMIT = 1_000_000;
+
+/** Turns texts into numbers of tokens, and these into texts, as a model's `tokenizer.json` says. */
+export class Tokenizer {
+  /** Tokens of a text at most, special ones included; undefined if the files do not say. */
+  readonly maxTokens: number | undefined;
+  /** The special tokens by name: `pad_token`, `cls_token`, … */
+  readonly specialTokens: ReadonlyMap<string, string>;
+  readonly #files: TokenizerFiles;
+  readonly #finder: TokenFinder;
+  readonly #special: SpecialTokens;
+  readonly #chat: ChatTemplate;
+
+  /** Throws `failed_precondition` for files with parts that are not known. */
+  constructor(files: TokenizerFiles, library: TokenizersLibrary, jinja?: JinjaLibrary) {
+    const { json, config } = files;
+    this.#files = files;
+    this.specialTokens = files.specialTokens;
+    this.#finder = new TokenFinder(json, config, library);
+    this.#special = readSpecialTokens(json.post_processor, (token) => this.#finder.model.idOf(token));
+    this.#chat = new ChatTemplate(files.chatTemplates, files.specialTokens, jinja);
+    const { model_max_length: most } = config;
+    if (typeof most === "number" && most > 0 && most < NO_LIMIT) this.maxTokens = most;
+  }
+
+  /**
+   * The tokens of texts, as tensors. Long texts are worked on in turns of the event loop. Throws `invalid_argument` for
+   * what is no text, for halves of surrogate pairs, and with `refuse` for texts that are too long.
+   */
+  async encode(texts: readonly TextInput[], options: EncodeOptions = {}): Promise<EncodedTexts> {
+    const rows: EncodedRow[] = [];
+    for (const [index, text] of texts.entries())
+      rows.push(await this.#encodeOne(checkText(text, index), index, options));
+    const { padding = "longest", offsets = false } = options;
+    const isLeft = this.#files.config.padding_side === "left";
+    const minimum = padding === "longest" ? 0 : padding;
+    return toTensors(rows, { minimum, isLeft, padId: this.#padId(), offsets });
+  }
+
+  /** The text of tokens. Special ones are left out unless `specialTokens` is true. */
+  decode(
+    ids: readonly number[] | BigInt64Array,
+    { specialTokens = false }: { readonly specialTokens?: boolean } = {},
+  ): string {
+    const numbers = Array.from<number | bigint, number>(ids, Number);
+    if (numbers.length === 0) return "";
+    if (!numbers.every((id) => Number.isSafeInteger(id) && id >= 0))
+      throw invalidArgument("The tokens to decode have numbers that are none; expected integers of 0 or more.");
+    const { clean_up_tokenization_spaces: cleans = false } = this.#files.config;
+    return this.#finder.model.library.decode(numbers, {
+      skip_special_tokens: !specialTokens,
+      clean_up_tokenization_spaces: cleans === true,
+    });
+  }
+
+  /** Number of a text's tokens, with the special ones that are added unless `specialTokens` is false. */
+  async count(text: TextInput, { specialTokens = true, signal }: Pick<EncodeOptions, "specialTokens" | "signal"> = {}) {
+    const parts = checkText(text, 0);
+    const found = await Promise.all(parts.map((part) => this.#finder.find(part, { ...(signal && { signal }) })));
+    const own = found.reduce((sum, { ids }) => sum + ids.length, 0);
+    return own + (specialTokens ? specialCount(this.#templateOf(parts)) : 0);
+  }
+
+  /** The ranges of a text's own tokens in it, in UTF-16 units. */
+  findRanges(text: string, signal?: AbortSignal): Promise<Pick<FoundTokens, "starts" | "ends">> {
+    const [checked = ""] = checkText(text, 0);
+    return this.#finder.find(checked, { offsets: true, ...(signal && { signal }) });
+  }
+
+  /**
+   * A conversation as the model's chat template writes it, to be encoded with `specialTokens: false`. Throws
+   * `failed_precondition` if the model has no such template, `invalid_argument` if the template refuses the messages.
+   */
+  applyChatTemplate(messages: readonly ChatMessage[], options: ChatTemplateOptions = {}): string {
+    return this.#chat.render(messages, options);
+  }
+
+  async #encodeOne(parts: readonly string[], index: number, options: EncodeOptions): Promise<EncodedRow> {
+    const { maxTokens = this.maxTokens, offsets = false, specialTokens = true, signal } = options;
+    const truncate = options.truncate ?? (this.#files.config.truncation_side === "left" ? "left" : "right");
+    const whole = this.#templateOf(parts);
+    const template = specialTokens ? whole : textsAlone(whole);
+    const room = maxTokens === undefined ? Number.POSITIVE_INFINITY : Math.max(0, maxTokens - specialCount(template));
+    const found: FoundTokens[] = [];
+    const finding = { offsets, ...(truncate !== "left" && { most: room }), ...(signal && { signal }) };
+    for (const [place, part] of parts.entries())
+      found.push(
+        await this.#finder.find(part, { ...finding, name: parts.length > 1 ? `${index} (${place})` : `${index}` }),
+      );
+    const row = toRow(template, found, { room, keepsEnd: truncate === "left" });
+    if (row.wasCut && truncate === "refuse") throw tooLong(index, maxTokens);
+    return row;
+  }
+
+  #templateOf(parts: readonly string[]): SpecialTokens["single"] {
+    return parts.length > 1 ? this.#special.pair : this.#special.single;
+  }
+
+  /** 0 for a tokenizer that does not pad: those places are masked. */
+  #padId(): bigint {
+    const token = this.specialTokens.get("pad_token");
+    return BigInt((token === undefined ? undefined : this.#finder.model.idOf(token)) ?? 0);
+  }
+}
+
+/**
+ * Loads the tokenizer in a folder: `tokenizer.json` and what is beside it. Throws `failed_precondition` for files that
+ * are missing, damaged, or have parts that are not known.
+ */
+export async function loadTokenizer(folder: string): Promise<Tokenizer> {
+  const [files, library] = await Promise.all([readTokenizerFiles(folder), importTokenizers()]);
+  const jinja = files.chatTemplates.size > 0 ? await importJinja() : undefined;
+  try {
+    return new Tokenizer(files, library, jinja);
+  } catch (reason) {
+    throw failedPrecondition(`The tokenizer of ${folder} cannot be used: ${reasonText(reason)}`, reason);
+  }
+}
+
+async function importTokenizers(): Promise<TokenizersLibrary> {
+  const library: object = await import("@huggingface/tokenizers");
+  return library as TokenizersLibrary;
+}
+
+async function importJinja(): Promise<JinjaLibrary> {
+  const library: object = await import("@huggingface/jinja");
+  return library as JinjaLibrary;
+}
+
+/** The one or two texts of an input. */
+function checkText(input: TextInput, index: number): readonly string[] {
+  const texts: readonly unknown[] = typeof input === "string" ? [input] : Array.isArray(input) ? input : [input];
+  if (texts.length === 1 || texts.length === 2) {
+    const checked = texts.filter((text) => typeof text === "string");
+    if (checked.length === texts.length) return checked;
+  }
+  throw invalidArgument(`Text ${index} is no text; expected a text, or two in an array.`);
+}
+
+function tooLong(index: number, maxTokens: number | undefined): Error {
+  return invalidArgument(
+    `Text ${index} has more than ${maxTokens} tokens, which the model takes at most; send it in parts, or have it cut.`,
+  );
+}
+
+/** Choices for the parts of a long text. */
+export interface SplitOptions {
+  /** Tokens of a part at most, special ones included. Default: {@link Tokenizer.maxTokens}. */
+  readonly maxTokens?: number;
+  /** Tokens that a part has in common with the one before it. Default 0. */
+  readonly overlap?: number;
+  /** Ends the work. */
+  readonly signal?: AbortSignal;
+}
+
+/** A part of a text. */
+export interface TextPart {
+  readonly text: string;
+  /** Its range in the whole, in UTF-16 units. */
+  readonly start: number;
+  readonly end: number;
+}
+
+/** Ends of parts, the best first: of a paragraph, of a line, of a sentence, of a word. */
+const ENDS = [/\n\s*\n\s*$/, /\n\s*$/, /[.!?。！？؟।]["'”’)\]]*\s*$/u, /\s$/];
+/** Characters before a place that tell what ends there. */
+const LOOK = 16;
+
+/**
+ * Splits a text into parts that a model takes: at the end of a paragraph if there is one in the second half of a part,
+ * else of a line, a sentence, a word, else between two tokens. Works on long texts in turns of the event loop. Throws
+ * `invalid_argument` without a number of tokens, or if parts would not go on.
+ */
+export async function splitText(tokenizer: Tokenizer, text: string, options: SplitOptions = {}): Promise<TextPart[]> {
+  const { maxTokens = tokenizer.maxTokens, overlap = 0, signal } = options;
+  if (maxTokens === undefined)
+    throw invalidArgument("The tokenizer does not say how many tokens the model takes; give maxTokens.");
+  const special = await tokenizer.count("");
+  const room = maxTokens - special;
+  if (room < 1 || overlap < 0 || overlap >= room)
+    throw invalidArgument(`Parts of ${maxTokens} tokens, ${special} of them special, cannot overlap by ${overlap}.`);
+  const { starts, ends } = await tokenizer.findRanges(text, signal);
+  const parts: TextPart[] = [];
+  for (let first = 0; first < starts.length; ) {
+    let last = lastToken(text, { starts, ends, first }, room);
+    let part = partOf(text, starts[first] ?? 0, ends[last] ?? text.length);
+    // A part by itself may have other tokens than within its text.
+    for (let count = await tokenizer.count(part.text); count > maxTokens && last > first; ) {
+      last = Math.max(first, last - (count - maxTokens));
+      part = partOf(text, starts[first] ?? 0, ends[last] ?? text.length);
+      count = await tokenizer.count(part.text);
+    }
+    parts.push(part);
+    if (last === starts.length - 1) break;
+    first = Math.max(first + 1, last + 1 - overlap);
+  }
+  return parts;
+}
+
+function partOf(text: string, start: number, end: number): TextPart {
+  return { text: text.slice(start, end), start, end };
+}
+
+interface Ranges {
+  readonly starts: readonly number[];
+  readonly ends: readonly number[];
+  readonly first: number;
+}
+
+/** The last token of a part that begins with `first` and has `room` tokens at most. */
+function lastToken(text: string, { starts, first }: Ranges, room: number): number {
+  const most = first + room - 1;
+  if (most >= starts.length - 1) return starts.length - 1;
+  const before = (token: number) => {
+    const next = starts[token + 1] ?? text.length;
+    return text.slice(Math.max(starts[first] ?? 0, next - LOOK), next);
+  };
+  for (const end of ENDS)
+    for (let token = most; token >= first + Math.floor(room / 2); token--) if (end.test(before(token))) return token;
+  return most;
+}

@@ -1,0 +1,181 @@
+import { readFileSync } from "node:fs";
+import { describe, expect, test } from "vitest";
+import type { Tensor } from "../../src/tensor/tensor.ts";
+import { loadTokenizer, splitText, type Tokenizer } from "../../src/text/text.ts";
+import { tempFolder } from "../helpers/temp-folder.ts";
+import { toyTokenizer } from "../helpers/text-model.ts";
+
+/** The answers of Python's tokenizers to the lines: test/fixtures/make/text-tokenizers.py. */
+interface Answers {
+  readonly lines: readonly { readonly ids: number[]; readonly offsets: number[][]; readonly decoded: string }[];
+  readonly pairs: readonly { readonly ids: number[]; readonly types: number[]; readonly cut: number[] }[];
+}
+
+const FOLDER = "test/fixtures/text";
+const LINES: readonly string[] = JSON.parse(readFileSync(`${FOLDER}/lines.json`, "utf8"));
+const KINDS = ["bert", "words", "roberta", "llama3", "llama2", "unigram"];
+const answersOf = (kind: string): Answers => JSON.parse(readFileSync(`${FOLDER}/${kind}/answers.json`, "utf8"));
+const numbers = ({ data }: Tensor<"int64">) => Array.from(data, Number);
+
+describe.each(KINDS)("a tokenizer as %s's has the answers of the original", (kind) => {
+  test("for the tokens of each line", async () => {
+    const tokenizer = await loadTokenizer(`${FOLDER}/${kind}`);
+    for (const [index, { ids }] of answersOf(kind).lines.entries()) {
+      const { inputIds, counts } = await tokenizer.encode([LINES[index]!]);
+      expect(numbers(inputIds), LINES[index]).toEqual(ids);
+      expect(counts).toEqual([ids.length]);
+    }
+  });
+
+  test("for the ranges of the tokens, which are of UTF-16 units here", async () => {
+    const tokenizer = await loadTokenizer(`${FOLDER}/${kind}`);
+    let equal = 0;
+    for (const [index, line] of LINES.entries()) {
+      const places = codePoints(line);
+      const { offsets: [ranges = []] = [] } = await tokenizer.encode([line], { offsets: true });
+      const found = ranges.map((range) => range.map((at) => places[at]));
+      if (JSON.stringify(found) === JSON.stringify(answersOf(kind).lines[index]?.offsets)) equal++;
+    }
+    // The others are those of a normalizer that joins characters: docs/text.md.
+    expect(equal / LINES.length).toBeGreaterThan(kind === "unigram" ? 0.75 : 0.98);
+  });
+
+  test("for the text of tokens", async () => {
+    const tokenizer = await loadTokenizer(`${FOLDER}/${kind}`);
+    const { lines } = answersOf(kind);
+    expect(lines.map(({ ids }) => tokenizer.decode(ids))).toEqual(lines.map(({ decoded }) => decoded));
+  });
+
+  test("for pairs, whole and cut", async () => {
+    const tokenizer = await loadTokenizer(`${FOLDER}/${kind}`);
+    for (const [index, { ids, types, cut }] of answersOf(kind).pairs.entries()) {
+      const pair = [LINES[2 * index]!, LINES[2 * index + 1]!] as const;
+      const whole = await tokenizer.encode([pair]);
+      expect([numbers(whole.inputIds), numbers(whole.tokenTypeIds)]).toEqual([ids, types]);
+      expect(numbers((await tokenizer.encode([pair], { maxTokens: 12 })).inputIds)).toEqual(cut);
+    }
+  });
+});
+
+/** For each UTF-16 unit of a text the number of code points before it. */
+function codePoints(text: string): number[] {
+  const places: number[] = [];
+  let count = 0;
+  for (const point of text) {
+    for (let unit = 0; unit < point.length; unit++) places.push(count);
+    count++;
+  }
+  return [...places, count];
+}
+
+const toy = (parts?: Parameters<typeof toyTokenizer>[0]): Promise<Tokenizer> =>
+  loadTokenizer(tempFolder(toyTokenizer(parts)));
+
+test("texts become rows that are padded to the longest, or to a length", async () => {
+  const tokenizer = await toy();
+  const { inputIds, attentionMask, counts } = await tokenizer.encode(["good", "bad good bad"]);
+  expect(inputIds.shape).toEqual([2, 5]);
+  expect(numbers(inputIds)).toEqual([2, 4, 3, 0, 0, 2, 5, 4, 5, 3]);
+  expect(numbers(attentionMask)).toEqual([1, 1, 1, 0, 0, 1, 1, 1, 1, 1]);
+  expect(counts).toEqual([3, 5]);
+  expect((await tokenizer.encode(["good"], { padding: 8 })).inputIds.shape).toEqual([1, 8]);
+  expect((await tokenizer.encode([])).inputIds.shape).toEqual([0, 0]);
+  const left = await toy({ config: { padding_side: "left", pad_token: "[PAD]" } });
+  expect(numbers((await left.encode(["good", "bad good"])).inputIds)).toEqual([0, 2, 4, 3, 2, 5, 4, 3]);
+});
+
+test("long texts are cut at the end or the beginning, or refused", async () => {
+  const tokenizer = await toy({ config: { model_max_length: 4 } });
+  const cut = async (truncate?: "left" | "right") => {
+    const { inputIds, wasCut } = await tokenizer.encode(["good bad bad"], { ...(truncate && { truncate }) });
+    return [numbers(inputIds), wasCut];
+  };
+  expect(await cut()).toEqual([[2, 4, 5, 3], [true]]);
+  expect(await cut("left")).toEqual([[2, 5, 5, 3], [true]]);
+  await expect(tokenizer.encode(["good", "good bad bad"], { truncate: "refuse" })).rejects.toThrow(
+    "Text 1 has more than 4 tokens, which the model takes at most; send it in parts, or have it cut.",
+  );
+  expect((await tokenizer.encode(["good bad"], { truncate: "refuse" })).counts).toEqual([4]);
+});
+
+test("tokens are counted, and made a text again", async () => {
+  const tokenizer = await toy();
+  expect(await tokenizer.count("goodly bad")).toBe(5);
+  expect(await tokenizer.count("goodly bad", { specialTokens: false })).toBe(3);
+  expect(tokenizer.decode([2, 4, 6, 5, 3])).toBe("goodly bad");
+  expect(tokenizer.decode([2, 4, 3], { specialTokens: true })).toBe("[CLS] good [SEP]");
+  expect(tokenizer.decode([])).toBe("");
+  expect(() => tokenizer.decode([-1])).toThrow("numbers that are none");
+});
+
+test("what is no well-formed text is refused with its place; NUL and thousands of marks are text", async () => {
+  const tokenizer = await toy();
+  await expect(tokenizer.encode(["good", "bad \ud800"])).rejects.toThrow("Text 1 has half of a surrogate pair at 4");
+  await expect(tokenizer.encode([7 as never])).rejects.toThrow("Text 0 is no text");
+  await expect(tokenizer.encode([["a", "b", "c"] as never])).rejects.toThrow("Text 0 is no text");
+  expect(numbers((await tokenizer.encode(["go\0od"])).inputIds)).toEqual([2, 4, 3]);
+  const marks = Array.from({ length: 10_000 }, (_, index) => (index % 2 ? "\u0316" : "\u0301")).join("");
+  expect(numbers((await tokenizer.encode([`g${marks}ood`])).inputIds)).toEqual([2, 4, 3]);
+});
+
+test("a long text leaves the event loop its turns, and can be given up", async () => {
+  const tokenizer = await toy();
+  const text = "good bad ".repeat(60_000);
+  let turns = 0;
+  const timer = setInterval(() => turns++, 0);
+  expect(await tokenizer.count(text)).toBe(120_002);
+  clearInterval(timer);
+  expect(turns).toBeGreaterThan(0);
+  const ended = new AbortController();
+  const counted = tokenizer.count(text.repeat(4), { signal: ended.signal });
+  setImmediate(() => ended.abort());
+  await expect(counted).rejects.toThrow("abort");
+});
+
+test("a long text is split at its paragraphs, sentences or words, with an overlap if that is wanted", async () => {
+  const tokenizer = await toy();
+  const texts = async (text: string, maxTokens: number, overlap = 0) =>
+    (await splitText(tokenizer, text, { maxTokens, overlap })).map((part) => part.text);
+  expect(await texts("good bad good. bad good bad good bad", 8)).toEqual(["good bad good.", "bad good bad good bad"]);
+  expect(await texts("good bad good\n\nbad good bad good bad good", 8)).toEqual([
+    "good bad good",
+    "bad good bad good bad good",
+  ]);
+  expect(await texts("good bad good bad", 4, 1)).toEqual(["good bad", "bad good", "good bad"]);
+  expect(await texts("", 4)).toEqual([]);
+  await expect(splitText(tokenizer, "good", { maxTokens: 2 })).rejects.toThrow("cannot overlap by 0");
+  await expect(splitText(tokenizer, "good")).rejects.toThrow("give maxTokens");
+});
+
+describe("files that are no tokenizer are refused with what is wrong", () => {
+  const refused = (files: Record<string, string>) => expect(loadTokenizer(tempFolder(files))).rejects;
+  const json = (parts: object) => ({
+    "tokenizer.json": JSON.stringify({ model: { type: "WordPiece", vocab: { a: 0 }, unk_token: "a" }, ...parts }),
+  });
+
+  test.each<[string, Record<string, string>, string]>([
+    ["none", {}, "tokenizer.json does not exist"],
+    ["cut short", { "tokenizer.json": '{"model": {"vo' }, "is not JSON (it may be cut short)"],
+    ["a list", { "tokenizer.json": "[]" }, "has an array; expected an object"],
+    ["no model", { "tokenizer.json": "{}" }, "has undefined as its model"],
+    ["no vocabulary", json({ model: { type: "BPE", vocab: { a: "b" } } }), "a model without a usable vocabulary"],
+    ["false merges", json({ model: { type: "BPE", vocab: { a: 0 }, merges: [1] } }), "merges that are none"],
+    ["an unknown model", json({ model: { type: "Toy", vocab: { a: 0 } } }), 'a model of type "Toy"'],
+    ["an unknown normalizer", json({ normalizer: { type: "constructor" } }), 'a normalizer of type "constructor"'],
+    ["an unknown pre-tokenizer", json({ pre_tokenizer: { type: "Toy" } }), 'a pre_tokenizer of type "Toy"'],
+    ["an unknown post-processor", json({ post_processor: { type: "Toy" } }), 'a post_processor of type "Toy"'],
+    [
+      "a faulty pattern",
+      json({ pre_tokenizer: { type: "Split", pattern: { Regex: "(" }, behavior: "Isolated" } }),
+      "a pattern that cannot be used: (",
+    ],
+    [
+      "a damaged charsmap",
+      json({ normalizer: { type: "Precompiled", precompiled_charsmap: "AAAA" } }),
+      "a precompiled_charsmap that is damaged",
+    ],
+    ["false added tokens", json({ added_tokens: [{ id: -1, content: "x" }] }), "added_tokens that are none"],
+  ])("%s", async (_, files, message) => {
+    await refused(files).toThrow(message);
+  });
+});
