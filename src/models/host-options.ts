@@ -3,9 +3,10 @@ import { type OptionSpec, type OptionTable, parseOptions, type RawOptions } from
 import { invalidArgument } from "../errors.ts";
 import { IMAGE_OPTIONS, type ImageChoices, parseImageOptions, type RawImageOptions } from "./images/image-options.ts";
 import type { Batching } from "./queue/batch-policy.ts";
+import { parseTextOptions, type RawTextOptions, TEXT_OPTIONS, type TextChoices } from "./texts/text-options.ts";
 
 /** The `-o` keys that the host takes for every driver. */
-interface HostModelOptions extends RawImageOptions {
+interface HostModelOptions extends RawImageOptions, RawTextOptions {
   max_batch_size: number;
   batch_timeout_us: number;
   max_request_rows: number;
@@ -73,6 +74,7 @@ export const HOST_OPTIONS: OptionTable<HostModelOptions> = {
     help: "Names of the classes of outputs of floats with as many columns: separated by commas, or a file with one on each line.",
   },
   ...IMAGE_OPTIONS,
+  ...TEXT_OPTIONS,
 };
 
 /** The host's own options for a model. */
@@ -90,6 +92,8 @@ export interface HostChoices {
   readonly labels?: string;
   /** Treatment of encoded images. */
   readonly images: ImageChoices;
+  /** Treatment of models that lie beside a tokenizer. */
+  readonly texts: TextChoices;
 }
 
 /** The facts of a driver that decide how the host reads its own keys. */
@@ -102,8 +106,9 @@ export function parseHostOptions(raw: RawOptions, driver: HostedDriver = { optio
   const convertInputs = options.convert_inputs ?? driver.convertsInputs ?? false;
   const { fast_lane_us: fastLaneUs, labels, max_request_rows: maxRequestRows } = options;
   const images = parseImageOptions(options);
+  const texts = parseTextOptions(options);
   const named = labels === undefined ? {} : { labels };
-  const choices = { flexibleBatch, convertInputs, fastLaneUs, images, maxRequestRows, ...named };
+  const choices = { flexibleBatch, convertInputs, fastLaneUs, images, texts, maxRequestRows, ...named };
   if (maxRows === 0) return choices;
   const allowedRows = parseAllowed(options.allowed_batch_sizes ?? "", maxRows);
   const lingerMs = options.batch_timeout_us / 1000;

@@ -7,6 +7,7 @@ import type { Logger } from "../observability/logger.ts";
 import { rowCount, sliceRows } from "../tensor/rows.ts";
 import type { Dimension, Signature, TensorSpec } from "../tensor/signature/signature.ts";
 import { createTensors, type Tensors } from "../tensor/tensor.ts";
+import { tokenizerFolder } from "../text/tokenizer-folder.ts";
 import { assertModel } from "./foreign-model.ts";
 import { type HostChoices, parseHostOptions } from "./host-options.ts";
 import { hostModel } from "./hosted-model.ts";
@@ -64,20 +65,32 @@ export async function loadHostedModel(source: LoadSource, log: Logger): Promise<
 
 async function openModel(
   source: LoadSource,
-  { batching, flexibleBatch: flexible }: HostChoices,
+  { batching, flexibleBatch: flexible, texts }: HostChoices,
   log: Logger,
 ): Promise<Model | PartsModel> {
   const loaded = await load(source, log);
   if (source.foreignName !== undefined) assertModel(loaded, source.driver.name);
   try {
     if (batching !== undefined) answeringOnce(loaded, source.driver);
-    const model = flexible ? flexibleBatch(answeringOnce(loaded, source.driver)) : loaded;
+    const flexibly = flexible ? flexibleBatch(answeringOnce(loaded, source.driver)) : loaded;
+    const isOfTexts = texts.isAuto && tokenizerFolder(source.path) !== undefined;
+    const model = isOfTexts && answersOnce(flexibly) ? await takingTexts(flexibly, source, { texts, log }) : flexibly;
     if (batching !== undefined) Object.values(model.signatures).forEach(assertBatchable);
     return model;
   } catch (reason) {
     await loaded.close();
     throw reason;
   }
+}
+
+/** Nearly no model lies beside a tokenizer: the code for those is loaded with the first one. */
+async function takingTexts(
+  model: Model,
+  { path }: LoadSource,
+  { texts, log }: Pick<HostChoices, "texts"> & { log: Logger },
+) {
+  const { withTexts } = await import("./texts/text-model.ts");
+  return withTexts(model, { path, choices: texts, log });
 }
 
 function answersOnce(model: Model | PartsModel): model is Model {

@@ -113,6 +113,7 @@ const SIGNATURE: Checks<ModelFacts["signatures"][string]> = {
   suggestedInputs: isAbsentOr(isLooseSpecs),
   modelInputs: isAbsentOr(isSpecs),
   isTabular: isAbsentOr((value) => value === true),
+  byInputs: isAbsentOr((value) => value === true),
   outputs: isAbsentOr(isSpecs),
   method: isAbsentOr((value) => value === "predict" || value === "classify" || value === "regress"),
   methodName: isAbsentOr(isText),

@@ -18,10 +18,21 @@ export function chooseSignature(
   signatures: Readonly<Record<string, Signature>>,
   used?: UsedNames,
 ): ChosenSignature | undefined {
-  const chosen = findSignature(name, signatures);
+  const chosen = findSignature(name || nameByInputs(signatures, used), signatures);
   if (used === undefined || chosen?.spec === undefined) return chosen;
   const spec = underUsedNames(chosen.spec, used);
   return spec === chosen.spec ? chosen : { name: chosen.name, spec };
+}
+
+/** The name of a signature that is run by its inputs, if the default one does not have all of the request's. */
+function nameByInputs(signatures: Readonly<Record<string, Signature>>, used: UsedNames | undefined): string {
+  const hasAll = ({ inputs = [] }: Signature) =>
+    used?.inputs.every((name) => inputs.some((spec) => spec.name === name));
+  const others = Object.entries(signatures).filter(([, { byInputs }]) => byInputs === true);
+  if (used === undefined || others.length === 0) return "";
+  const usual = signatures[defaultSignatureName(signatures)];
+  if (usual === undefined || hasAll(usual)) return "";
+  return others.find(([, signature]) => hasAll(signature))?.[0] ?? "";
 }
 
 function findSignature(name: string, signatures: Readonly<Record<string, Signature>>): ChosenSignature | undefined {
@@ -83,13 +94,14 @@ export function toPlainSignatures(
 
 /** The same of one signature. */
 export function toPlainSignature(signature: Signature): Signature {
-  const { inputs, inputNames, suggestedInputs, modelInputs, isTabular, outputs } = signature;
+  const { inputs, inputNames, suggestedInputs, modelInputs, isTabular, byInputs, outputs } = signature;
   return {
     ...(inputs && { inputs: inputs.map(toPlainSpec) }),
     ...(inputNames && { inputNames: [...inputNames] }),
     ...(suggestedInputs && { suggestedInputs: suggestedInputs.map((spec) => ({ ...spec })) }),
     ...(modelInputs && { modelInputs: modelInputs.map(toPlainSpec) }),
     ...(isTabular && { isTabular }),
+    ...(byInputs && { byInputs }),
     ...(outputs && { outputs: outputs.map(toPlainSpec) }),
   };
 }

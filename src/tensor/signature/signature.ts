@@ -30,6 +30,8 @@ export interface Signature {
   readonly isTabular?: true;
   /** Absent = not known before a request. */
   readonly outputs?: readonly TensorSpec[];
+  /** True if requests that name no signature, and have its inputs alone, run it in place of the default one. */
+  readonly byInputs?: true;
   /** The API of TensorFlow Serving that the exporter meant it for; absent = predict. */
   readonly method?: "predict" | "classify" | "regress";
   /** The method name in the model's file, if it means none of these APIs; may be empty. */

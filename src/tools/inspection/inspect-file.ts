@@ -6,6 +6,7 @@ import { ProtobufError, type ProtobufField, ProtobufFile } from "../../drivers/o
 import { findModelSource, looksLikeModel } from "../../drivers/tensorflow/model-source.ts";
 import { failedPrecondition } from "../../errors.ts";
 import { readProblem } from "../../platform/text/file-problem.ts";
+import { readTextTask, type TextTask } from "../../text/text-task.ts";
 import { countOne, countWeight, type FileFacts, type WeightCount } from "./file-facts.ts";
 
 /**
@@ -13,6 +14,24 @@ import { countOne, countWeight, type FileFacts, type WeightCount } from "./file-
  * their kind alone. Throws `failed_precondition` for a path that cannot be read, or that is damaged.
  */
 export async function inspectFile(path: string): Promise<FileFacts> {
+  const facts = await readFacts(path);
+  const task = await readTextTask(path);
+  return task === undefined ? facts : { ...facts, metadata: { ...textFacts(task), ...facts.metadata } };
+}
+
+/** What a model of texts is for, by the files beside it. */
+function textFacts({ kind, source, pooling, normalises, dimensions, maxTokens, labels }: TextTask) {
+  const way = [pooling.join(" and "), ...(normalises ? ["to a length of 1"] : [])].join(", ");
+  return {
+    task: `${kind} of texts, by ${source}`,
+    ...(pooling.length > 0 && { pooling: way }),
+    ...(dimensions !== undefined && { dimensions: String(dimensions) }),
+    ...(labels.length > 0 && { labels: labels.join(", ") }),
+    ...(maxTokens !== undefined && { "longest text": `${maxTokens} tokens` }),
+  };
+}
+
+async function readFacts(path: string): Promise<FileFacts> {
   if (/\.onnx$/i.test(path)) return readOnnx(path);
   if (/\.xml$/i.test(path)) return readOpenvino(path);
   if (looksLikeModel(path)) return readTensorflow(path);

@@ -1,0 +1,227 @@
+import { failedPrecondition } from "../../errors.ts";
+import type { Signature, TensorSpec } from "../../tensor/signature/signature.ts";
+import { createTensor, createTensors, type Tensor, type Tensors } from "../../tensor/tensor.ts";
+import type { EncodedTexts } from "../../text/encoded-texts.ts";
+import { cutDimensions, normalise, numbersOf, pool } from "../../text/pooling.ts";
+import type { TextTask, TextTaskKind } from "../../text/text-task.ts";
+import type { TextInput } from "../../text/tokenizer.ts";
+import type { TextChoices } from "./text-options.ts";
+
+/** The texts of a run and their tokens. */
+interface RunTexts {
+  readonly texts: readonly TextInput[];
+  readonly encoded: EncodedTexts;
+}
+
+/** The inputs and outputs of a model of texts, and the way from its own output to them. */
+export interface TextAnswer {
+  readonly inputs: readonly TensorSpec[];
+  readonly outputs: readonly TensorSpec[];
+  /** The model's output that is needed. */
+  readonly takes: string;
+  /** The answer to each text of a run: an array of values, whose meaning {@link toTensors} knows. */
+  rowsOf(outputs: Tensors, run: RunTexts): readonly (readonly unknown[])[];
+  toTensors(rows: readonly (readonly unknown[])[]): Tensors;
+}
+
+type Specs = readonly TensorSpec[];
+type Create = (task: TextTask, outputs: Specs, choices: TextChoices) => TextAnswer | undefined;
+
+const TEXT: TensorSpec = { name: "text", dtype: "bytes", shape: [-1] };
+const encoder = new TextEncoder();
+
+const ANSWERS: Readonly<Record<TextTaskKind, Create>> = { embedding, scores, classes, entities };
+
+/** Undefined if the model has no output that fits its task. */
+export function createAnswer(
+  task: TextTask,
+  { outputs = [] }: Signature,
+  choices: TextChoices,
+): TextAnswer | undefined {
+  return ANSWERS[task.kind](task, outputs, choices);
+}
+
+/** Outputs that have one vector for a text already, as exporters of sentence-transformers call them. */
+const POOLED = ["sentence_embedding", "sentence_embeddings", "text_embeds", "embeddings"];
+
+function embedding(task: TextTask, outputs: Specs, { dimensions }: TextChoices): TextAnswer | undefined {
+  const pooled = outputs.find(({ name, shape }) => POOLED.includes(name) && shape?.length === 2);
+  const taken = pooled ?? outputs.find(({ shape }) => shape?.length === 3);
+  if (taken === undefined) return undefined;
+  const size = taken.shape?.at(-1);
+  const own = pooled === undefined && typeof size === "number" && size > 0 ? size * task.pooling.length : size;
+  const width = typeof own === "number" && own > 0 ? own : (task.dimensions ?? -1);
+  if (dimensions !== undefined && width !== -1 && dimensions > width)
+    throw failedPrecondition(
+      `The model's embeddings have ${width} dimensions; the option dimensions is ${dimensions}.`,
+    );
+  const toVectors = (output: Tensor, { attentionMask }: EncodedTexts) => {
+    const whole = pooled === undefined ? pool(output, attentionMask, task.pooling) : asFloats(output);
+    const cut = dimensions === undefined ? whole : cutDimensions(whole, dimensions);
+    return task.normalises ? normalise(cut) : cut;
+  };
+  const given = { name: "embedding", dtype: "float32", shape: [-1, dimensions ?? width] } as const;
+  return {
+    inputs: [TEXT],
+    outputs: [given],
+    takes: taken.name,
+    rowsOf: (all, { encoded }) => rowsOfMatrix(toVectors(outputOf(all, taken.name), encoded)),
+    toTensors: (rows) => createTensors([["embedding", toMatrix(rows, dimensions ?? Math.max(0, width))]]),
+  };
+}
+
+function logitsOf(outputs: Specs, rank: number): TensorSpec | undefined {
+  const fitting = outputs.filter(({ shape }) => shape === undefined || shape.length === rank);
+  return fitting.find(({ name }) => name === "logits") ?? fitting[0];
+}
+
+function scores({ activation }: TextTask, outputs: Specs): TextAnswer | undefined {
+  const taken = logitsOf(outputs, 2);
+  return (
+    taken && {
+      inputs: [TEXT, { ...TEXT, name: "text_pair" }],
+      outputs: [{ name: "score", dtype: "float32", shape: [-1] }],
+      takes: taken.name,
+      rowsOf: (all) => rowsOfMatrix(asFloats(outputOf(all, taken.name))).map((row) => activate(row, activation)),
+      toTensors: (rows) =>
+        createTensors([
+          [
+            "score",
+            createTensor(
+              "float32",
+              [rows.length],
+              Float32Array.from(rows, ([score]) => Number(score)),
+            ),
+          ],
+        ]),
+    }
+  );
+}
+
+function classes({ activation, labels }: TextTask, outputs: Specs): TextAnswer | undefined {
+  const taken = logitsOf(outputs, 2);
+  if (taken === undefined) return undefined;
+  const best = (row: readonly unknown[]) => row.indexOf(Math.max(...row.map(Number)));
+  return {
+    inputs: [TEXT],
+    outputs: [
+      { name: "scores", dtype: "float32", shape: [-1, labels.length], labels },
+      { name: "label", dtype: "bytes", shape: [-1] },
+    ],
+    takes: taken.name,
+    rowsOf: (all) => rowsOfMatrix(asFloats(outputOf(all, taken.name))).map((row) => activate(row, activation)),
+    toTensors: (rows) =>
+      createTensors([
+        ["scores", toMatrix(rows, labels.length)],
+        ["label", texts(rows.map((row) => labels[best(row)] ?? String(best(row))))],
+      ]),
+  };
+}
+
+/** A part of a text, and what it is: the members that transformers' pipelines give. */
+interface Entity {
+  readonly entity_group: string;
+  score: number;
+  word: string;
+  readonly start: number;
+  end: number;
+}
+
+function entities({ labels, activation }: TextTask, outputs: Specs): TextAnswer | undefined {
+  const taken = logitsOf(outputs, 3);
+  if (taken === undefined) return undefined;
+  return {
+    inputs: [TEXT],
+    outputs: [{ name: "entities", dtype: "bytes", shape: [-1] }],
+    takes: taken.name,
+    rowsOf: (all, { texts: given, encoded }) => {
+      const output = outputOf(all, taken.name);
+      const [, tokens = 0, width = 0] = output.shape;
+      const values = numbersOf(output);
+      return given.map((text, row) => {
+        const scoresOf = (token: number) => {
+          const start = (row * tokens + token) * width;
+          return activate(Array.from(values.subarray(start, start + width)), activation);
+        };
+        const ranges = (encoded.offsets?.[row] ?? []).map((range, token) => ({ range, scores: () => scoresOf(token) }));
+        return [JSON.stringify(joinEntities(String(text), ranges, labels))];
+      });
+    },
+    toTensors: (rows) => createTensors([["entities", texts(rows.map(([json]) => String(json)))]]),
+  };
+}
+
+interface ScoredToken {
+  readonly range: readonly [number, number];
+  readonly scores: () => readonly number[];
+}
+
+/** Neighbours with one label are one entity, unless the second begins another (`B-`); O is none. */
+function joinEntities(text: string, tokens: readonly ScoredToken[], labels: readonly string[]): readonly Entity[] {
+  const found: Entity[] = [];
+  const counts: number[] = [];
+  let before = "O";
+  for (const { range, scores: scoresOf } of tokens) {
+    const [start, end] = range;
+    if (end === start) continue;
+    const row = scoresOf();
+    const score = Math.max(...row);
+    const label = labels[row.indexOf(score)] ?? "O";
+    const group = label.replace(/^[BI]-/, "");
+    const last = found.at(-1);
+    if (label !== "O" && last?.entity_group === group && before === group && !label.startsWith("B-")) {
+      const count = counts.pop() ?? 1;
+      last.score = (last.score * count + score) / (count + 1);
+      last.end = end;
+      last.word = text.slice(last.start, end);
+      counts.push(count + 1);
+    } else if (label !== "O") {
+      found.push({ entity_group: group, score, word: text.slice(start, end), start, end });
+      counts.push(1);
+    }
+    before = label === "O" ? "O" : group;
+  }
+  return found;
+}
+
+function activate(row: readonly number[], activation: TextTask["activation"]): readonly number[] {
+  if (activation === "none") return row;
+  if (activation === "sigmoid") return row.map((value) => 1 / (1 + Math.exp(-value)));
+  const most = Math.max(...row);
+  const powers = row.map((value) => Math.exp(value - most));
+  const sum = powers.reduce((total, power) => total + power, 0);
+  return powers.map((power) => power / sum);
+}
+
+function outputOf(outputs: Tensors, name: string): Tensor {
+  const tensor = outputs[name];
+  if (tensor !== undefined) return tensor;
+  throw failedPrecondition(`The model has given no output "${name}".`);
+}
+
+function asFloats(tensor: Tensor): Tensor<"float32"> {
+  return createTensor("float32", tensor.shape, Float32Array.from(numbersOf(tensor)));
+}
+
+function rowsOfMatrix({ shape, data }: Tensor<"float32">): readonly (readonly number[])[] {
+  const [rows = 0] = shape;
+  const width = rows === 0 ? 0 : data.length / rows;
+  return Array.from({ length: rows }, (_, row) => Array.from(data.subarray(row * width, (row + 1) * width)));
+}
+
+/** `width` is that of a matrix without rows. */
+function toMatrix(rows: readonly (readonly unknown[])[], width: number): Tensor<"float32"> {
+  const columns = rows[0]?.length ?? width;
+  const data = new Float32Array(rows.length * columns);
+  for (const [row, values] of rows.entries())
+    for (const [at, value] of values.entries()) data[row * columns + at] = Number(value);
+  return createTensor("float32", [rows.length, columns], data);
+}
+
+function texts(all: readonly string[]): Tensor<"bytes"> {
+  return createTensor(
+    "bytes",
+    [all.length],
+    all.map((text) => encoder.encode(text)),
+  );
+}

@@ -1,0 +1,160 @@
+import type { Model, PredictCall } from "../../drivers/driver.ts";
+import { invalidArgument } from "../../errors.ts";
+import type { Logger } from "../../observability/logger.ts";
+import { convertTensor } from "../../tensor/convert-tensor.ts";
+import { DEFAULT_SIGNATURE, defaultSignatureName, type Signature } from "../../tensor/signature/signature.ts";
+import { createTensors, type Tensor, type Tensors } from "../../tensor/tensor.ts";
+import { type EncodedTexts, textsOf } from "../../text/encoded-texts.ts";
+import { readTextTask, type TextTask } from "../../text/text-task.ts";
+import { loadTokenizer, type TextInput, type Tokenizer } from "../../text/tokenizer.ts";
+import { createAnswer, type TextAnswer } from "./text-answer.ts";
+import type { TextChoices } from "./text-options.ts";
+
+/** The signature with the model's own inputs. */
+export const TOKENS_SIGNATURE = "tokens";
+
+/** Inputs of encoders, with what each is of the texts. */
+const ENCODED: Readonly<Record<string, keyof Pick<EncodedTexts, "inputIds" | "attentionMask" | "tokenTypeIds">>> = {
+  input_ids: "inputIds",
+  attention_mask: "attentionMask",
+  token_type_ids: "tokenTypeIds",
+};
+
+/** Rows of a run at most: texts of like lengths go together, so that short ones are not padded to long ones. */
+const RUN_ROWS = 32;
+
+/** A model, the path that it was loaded from, and how it is to be served. */
+interface TextSource {
+  readonly path: string;
+  readonly choices: TextChoices;
+  readonly log: Logger;
+}
+
+/**
+ * Makes a model that lies beside a tokenizer take texts, and give what it is for: embeddings, scores of pairs, classes,
+ * entities. It takes its numbers of tokens as before, by the signature `tokens`, or by the names of its inputs. Other
+ * models are returned as they are.
+ */
+export async function withTexts(model: Model, { path, choices, log }: TextSource): Promise<Model> {
+  const own = model.signatures[defaultSignatureName(model.signatures)];
+  if (own === undefined || !isEncoder(own)) return model;
+  const task = await readTextTask(path);
+  const answer = task && createAnswer(task, own, choices);
+  if (task === undefined || answer === undefined) return model;
+  const tokenizer = await loadTokenizer(task.folder);
+  const { kind, source } = task;
+  log.info("the model takes texts", { task: kind, by: source, maxTokens: choices.maxTokens ?? task.maxTokens });
+  return new TextModel(model, { task, answer, tokenizer, choices }).asModel();
+}
+
+function isEncoder({ inputs = [] }: Signature): boolean {
+  return inputs.some(({ name }) => name === "input_ids") && inputs.every(({ name }) => Object.hasOwn(ENCODED, name));
+}
+
+interface TextParts {
+  readonly task: TextTask;
+  readonly answer: TextAnswer;
+  readonly tokenizer: Tokenizer;
+  readonly choices: TextChoices;
+}
+
+class TextModel {
+  readonly #model: Model;
+  readonly #parts: TextParts;
+  readonly #own: string;
+
+  constructor(model: Model, parts: TextParts) {
+    this.#model = model;
+    this.#parts = parts;
+    this.#own = defaultSignatureName(model.signatures);
+  }
+
+  asModel(): Model {
+    const { signatures } = this.#model;
+    const { inputs, outputs } = this.#parts.answer;
+    const tokens = { ...signatures[this.#own], byInputs: true as const };
+    return {
+      ...this.#model,
+      signatures: { [DEFAULT_SIGNATURE]: { inputs, outputs }, [TOKENS_SIGNATURE]: tokens },
+      // Its time depends on the texts, and a copy for the main thread would not have the tokenizer.
+      isSteady: false,
+      predict: (given, call) =>
+        call.signature === TOKENS_SIGNATURE
+          ? this.#model.predict(given, callWith(call, this.#own, call.outputs))
+          : this.#predict(given, call),
+      close: () => this.#model.close(),
+    };
+  }
+
+  async #predict(given: Tensors, call: PredictCall): Promise<Tensors> {
+    const { answer } = this.#parts;
+    const texts = readTexts(
+      given,
+      answer.inputs.map(({ name }) => name),
+    );
+    const rows: (readonly unknown[])[] = new Array(texts.length);
+    for (const places of groupsOf(texts)) {
+      call.signal.throwIfAborted();
+      const { outputs, encoded } = await this.#run(
+        places.map((place) => texts[place] ?? ""),
+        call,
+      );
+      const answers = answer.rowsOf(outputs, { encoded, texts: places.map((place) => texts[place] ?? "") });
+      for (const [index, place] of places.entries()) rows[place] = answers[index] ?? [];
+    }
+    const all = answer.toTensors(rows);
+    const { outputs: wanted } = call;
+    return wanted === undefined ? all : createTensors(Object.entries(all).filter(([name]) => wanted.includes(name)));
+  }
+
+  async #run(texts: readonly TextInput[], call: PredictCall) {
+    const { tokenizer, task, answer, choices } = this.#parts;
+    const maxTokens = choices.maxTokens ?? task.maxTokens;
+    const encoded = await tokenizer.encode(texts, {
+      ...(maxTokens !== undefined && { maxTokens }),
+      ...(choices.truncate !== undefined && { truncate: choices.truncate }),
+      offsets: task.kind === "entities",
+      signal: call.signal,
+    });
+    const specs = this.#model.signatures[this.#own]?.inputs ?? [];
+    const inputs = specs.map(({ name, dtype }): [string, Tensor] => {
+      const tensor = encoded[ENCODED[name] ?? "inputIds"];
+      return [name, dtype === "int64" ? tensor : convertTensor(tensor, dtype)];
+    });
+    const outputs = await this.#model.predict(createTensors(inputs), callWith(call, this.#own, [answer.takes]));
+    return { outputs, encoded };
+  }
+}
+
+/** The call with another signature and outputs; its signal is made when it is asked for. */
+function callWith(call: PredictCall, signature: string, outputs: readonly string[] | undefined): PredictCall {
+  const { isTrial, deadlineMs } = call;
+  return {
+    signature,
+    ...(outputs !== undefined && { outputs }),
+    ...(isTrial !== undefined && { isTrial }),
+    ...(deadlineMs !== undefined && { deadlineMs }),
+    get signal() {
+      return call.signal;
+    },
+  };
+}
+
+/** The texts of a request; pairs if there are two inputs. */
+function readTexts(given: Tensors, names: readonly string[]): readonly TextInput[] {
+  const [first = [], second] = names.map((name) => textsOf(given[name], name));
+  if (second === undefined) return first;
+  if (first.length !== second.length)
+    throw invalidArgument(`There are ${first.length} texts in ${names[0]}, and ${second.length} in ${names[1]}.`);
+  return first.map((text, index) => [text, second[index] ?? ""] as const);
+}
+
+/** The places of texts that run together: of like lengths, a number of them at most. */
+function groupsOf(texts: readonly TextInput[]): readonly (readonly number[])[] {
+  const lengthOf = (text: TextInput | undefined) =>
+    typeof text === "string" ? text.length : (text?.join("").length ?? 0);
+  const places = texts.map((_, place) => place).sort((one, other) => lengthOf(texts[one]) - lengthOf(texts[other]));
+  const groups: number[][] = [];
+  for (let start = 0; start < places.length; start += RUN_ROWS) groups.push(places.slice(start, start + RUN_ROWS));
+  return groups;
+}

@@ -1,0 +1,59 @@
+import type { OptionTable } from "../../drivers/option-table.ts";
+
+/** The `-o` keys for models of texts, for every driver. */
+export interface RawTextOptions {
+  texts: boolean;
+  truncate: string;
+  max_tokens?: number;
+  dimensions?: number;
+}
+
+/** See {@link RawTextOptions}. */
+export const TEXT_OPTIONS: OptionTable<RawTextOptions> = {
+  texts: {
+    type: "boolean",
+    default: true,
+    help: "Whether a model beside a tokenizer.json takes texts, if its files say what it is for; false = it takes its numbers of tokens alone.",
+  },
+  truncate: {
+    type: "choice",
+    choices: ["auto", "right", "left", "refuse"],
+    default: "auto",
+    help: "What becomes of texts with more tokens than a model of texts takes: the end or the beginning is cut off, or they are refused; auto = the end, if the tokenizer does not say otherwise.",
+  },
+  max_tokens: {
+    type: "integer",
+    min: 1,
+    help: "Tokens of a text at most, special ones included; left out, as the files of a model of texts say.",
+  },
+  dimensions: {
+    type: "integer",
+    min: 1,
+    help: "Numbers of an embedding, of a model that was trained to do with the first ones (Matryoshka); left out, all.",
+  },
+};
+
+/** Choices for a model of texts. */
+export interface TextChoices {
+  /** True if the files beside the model are looked at. */
+  readonly isAuto: boolean;
+  /** Absent = as the tokenizer says. */
+  readonly truncate?: "right" | "left" | "refuse";
+  readonly maxTokens?: number;
+  readonly dimensions?: number;
+}
+
+/** The choices that options make. */
+export function parseTextOptions({
+  texts: isAuto,
+  truncate,
+  max_tokens: most,
+  dimensions,
+}: RawTextOptions): TextChoices {
+  return {
+    isAuto,
+    ...((truncate === "right" || truncate === "left" || truncate === "refuse") && { truncate }),
+    ...(most !== undefined && { maxTokens: most }),
+    ...(dimensions !== undefined && { dimensions }),
+  };
+}

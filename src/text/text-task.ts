@@ -1,0 +1,175 @@
+import { join } from "node:path";
+import { failedPrecondition } from "../errors.ts";
+import { isObject } from "../tensor/record.ts";
+import { listOf } from "./normalizers.ts";
+import { POOLING_KINDS, type PoolingKind } from "./pooling.ts";
+import { type Config, readJson, readJsonFile } from "./tokenizer-files.ts";
+import { tokenizerFolder } from "./tokenizer-folder.ts";
+
+/** The use of a model of texts: vectors, scores of pairs, classes of texts, or of their words. */
+export type TextTaskKind = "embedding" | "scores" | "classes" | "entities";
+
+/** The use of a model of texts, as the files beside it tell. */
+export interface TextTask {
+  readonly kind: TextTaskKind;
+  /** The folder with `tokenizer.json`. */
+  readonly folder: string;
+  /** The way to make one vector of those of tokens; of embeddings alone. */
+  readonly pooling: readonly PoolingKind[];
+  /** True if vectors get a length of 1. */
+  readonly normalises: boolean;
+  /** Numbers of a vector, as far as the files say; of embeddings alone. */
+  readonly dimensions?: number;
+  /** Tokens of a text at most, special ones included. */
+  readonly maxTokens?: number;
+  /** Names of classes, by index. */
+  readonly labels: readonly string[];
+  /** The function that makes scores of the model's numbers. */
+  readonly activation: "sigmoid" | "softmax" | "none";
+  /** The file that said what it is for. */
+  readonly source: string;
+}
+
+/**
+ * Reads what a model is for that lies beside a `tokenizer.json` and a `config.json`, as transformers and
+ * sentence-transformers write them; undefined for every other model. Throws `failed_precondition` for files that are
+ * damaged.
+ */
+export async function readTextTask(path: string): Promise<TextTask | undefined> {
+  const folder = tokenizerFolder(path);
+  if (folder === undefined) return undefined;
+  const config = await readJsonFile(join(folder, "config.json"));
+  if (config === undefined) return undefined;
+  const tokenizer = (await readJsonFile(join(folder, "tokenizer_config.json"))) ?? {};
+  const limits = { config, tokenizer, sentence: await sentenceConfig(folder) };
+  const task = (await embeddingTask(folder, config)) ?? classifierTask(config);
+  const maxTokens = maxTokensOf(limits);
+  return task && { folder, ...task, ...(maxTokens !== undefined && { maxTokens }) };
+}
+
+type FoundTask = Omit<TextTask, "folder" | "maxTokens">;
+const NOTHING = { pooling: [], normalises: false, labels: [], activation: "none" } as const;
+
+/** By sentence-transformers' files, else for an encoder without a head its own default: the mean of the tokens. */
+async function embeddingTask(folder: string, config: Config): Promise<FoundTask | undefined> {
+  const dimensions = numberOf(config.hidden_size);
+  const sizes = dimensions === undefined ? {} : { dimensions };
+  const base = { ...NOTHING, ...sizes, kind: "embedding" } as const;
+  const modules = await readModules(folder);
+  if (modules !== undefined) {
+    const isKnown = modules.every(({ type }) => ["Transformer", "Pooling", "Normalize"].includes(type));
+    const pooling = modules.find(({ type }) => type === "Pooling");
+    if (!isKnown || pooling === undefined) return undefined;
+    const kinds = await readPooling(join(folder, pooling.path));
+    const all = dimensions === undefined ? {} : { dimensions: dimensions * kinds.length };
+    const normalises = modules.some(({ type }) => type === "Normalize");
+    return { ...base, ...all, pooling: kinds, normalises, source: "modules.json" };
+  }
+  const isEncoder = architecturesOf(config).some((name) => /^(?!.*(?:LMHead|CausalLM)).*Model$/.test(name));
+  return isEncoder && config.is_decoder !== true ? { ...base, pooling: ["mean"], source: "config.json" } : undefined;
+}
+
+interface Module {
+  readonly type: string;
+  readonly path: string;
+}
+
+/** The steps of a model of sentence-transformers; undefined for other models. */
+async function readModules(folder: string): Promise<readonly Module[] | undefined> {
+  const list = await readJson(join(folder, "modules.json"));
+  return list === undefined
+    ? undefined
+    : listOf(list).map((module) => {
+        const { type, path: place } = isObject(module) ? module : {};
+        return { type: String(type).split(".").at(-1) ?? "", path: typeof place === "string" ? place : "" };
+      });
+}
+
+/** Names of older files, `pooling_mode_…`, by kind. */
+const OLD_NAMES: Readonly<Record<PoolingKind, string>> = {
+  cls: "cls_token",
+  lasttoken: "lasttoken",
+  max: "max_tokens",
+  mean: "mean_tokens",
+  mean_sqrt_len_tokens: "mean_sqrt_len_tokens",
+  weightedmean: "weightedmean_tokens",
+};
+
+/** In the order in which sentence-transformers puts several of them behind each other. */
+const ORDER: readonly PoolingKind[] = ["cls", "max", "mean", "mean_sqrt_len_tokens", "weightedmean", "lasttoken"];
+
+async function readPooling(folder: string): Promise<readonly PoolingKind[]> {
+  const path = join(folder, "config.json");
+  const config = await readJsonFile(path);
+  if (config === undefined) throw failedPrecondition(`${path} does not exist, to which modules.json points.`);
+  const named = [config.pooling_mode].flat();
+  const kinds = ORDER.filter((kind) => named.includes(kind) || config[`pooling_mode_${OLD_NAMES[kind]}`] === true);
+  if (kinds.length > 0) return kinds;
+  throw failedPrecondition(
+    `${path} names no way of pooling that is known; expected one of ${POOLING_KINDS.join(", ")}.`,
+  );
+}
+
+/** By the architecture, and for classes of texts by what they exclude. */
+function classifierTask(config: Config): FoundTask | undefined {
+  const names = architecturesOf(config);
+  const labels = labelsOf(config);
+  const base = { ...NOTHING, labels, source: "config.json" };
+  if (names.some((name) => name.endsWith("ForTokenClassification")))
+    return { ...base, kind: "entities", activation: "softmax" };
+  if (!names.some((name) => name.endsWith("ForSequenceClassification"))) return undefined;
+  const { sentence_transformers: trained } = config;
+  const named = isObject(trained) ? trained.activation_fn : undefined;
+  if (labels.length === 1) {
+    const isPlain = typeof named === "string" && named.endsWith("Identity");
+    return { ...base, kind: "scores", labels: [], activation: isPlain ? "none" : "sigmoid" };
+  }
+  const activations: Readonly<Record<string, FoundTask["activation"]>> = {
+    multi_label_classification: "sigmoid",
+    regression: "none",
+  };
+  return { ...base, kind: "classes", activation: activations[String(config.problem_type)] ?? "softmax" };
+}
+
+function architecturesOf({ architectures }: Config): readonly string[] {
+  return listOf(architectures).filter((name) => typeof name === "string");
+}
+
+/** transformers has two classes where a file names none. */
+function labelsOf({ id2label: named, num_labels: count }: Config): readonly string[] {
+  if (!isObject(named)) return Array.from({ length: numberOf(count) ?? 2 }, (_, index) => `LABEL_${index}`);
+  const labels = Object.entries(named).sort(([one], [other]) => Number(one) - Number(other));
+  return labels.map(([, label]) => String(label));
+}
+
+async function sentenceConfig(folder: string): Promise<Config> {
+  return (await readJsonFile(join(folder, "sentence_bert_config.json"))) ?? {};
+}
+
+/** A tokenizer's limit beyond this stands for none. */
+const NO_LIMIT = 1_000_000;
+
+interface Limits {
+  readonly config: Config;
+  readonly tokenizer: Config;
+  readonly sentence: Config;
+}
+
+/** The limit of sentence-transformers, else the tokenizer's limit, no more than the model has positions. */
+function maxTokensOf({ config, tokenizer, sentence }: Limits): number | undefined {
+  const told = numberOf(sentence.max_seq_length);
+  const limits = [told ?? numberOf(tokenizer.model_max_length), positionsOf(config)];
+  const known = limits.filter((limit) => limit !== undefined && limit < NO_LIMIT).map(Number);
+  return known.length === 0 ? undefined : Math.min(...known);
+}
+
+/** RoBERTa and its kind count positions from behind the padding's number. */
+function positionsOf({ max_position_embeddings: positions, model_type: type, pad_token_id: pad }: Config) {
+  const count = numberOf(positions);
+  const isOffset = /roberta|camembert|mpnet/.test(String(type));
+  return count !== undefined && isOffset ? count - (numberOf(pad) ?? 1) - 1 : count;
+}
+
+function numberOf(value: unknown): number | undefined {
+  return typeof value === "number" && Number.isSafeInteger(value) && value > 0 ? value : undefined;
+}

@@ -1,0 +1,164 @@
+import { join } from "node:path";
+import { describe, expect, test } from "vitest";
+import onnx from "../../../src/drivers/onnx/onnx.ts";
+import { loadHostedModel } from "../../../src/models/load-hosted-model.ts";
+import { createSilentLogger } from "../../../src/observability/logger.ts";
+import { CancelSource } from "../../../src/platform/async/cancel-source.ts";
+import { toNested } from "../../../src/tensor/elements.ts";
+import { toTensors, type Values } from "../../../src/tensor/plain-value.ts";
+import type { Tensors } from "../../../src/tensor/tensor.ts";
+import { tempFolder } from "../../helpers/temp-folder.ts";
+import { tableOf, toyEncoder, toyTokenizer } from "../../helpers/text-model.ts";
+
+interface Folder {
+  readonly model: Uint8Array;
+  readonly config: object;
+  readonly files?: Record<string, string>;
+  readonly options?: Record<string, string>;
+}
+
+async function load({ model, config, files = {}, options = {} }: Folder) {
+  const own = { ...toyTokenizer(), "config.json": JSON.stringify(config), "model.onnx": model, ...files };
+  const path = join(tempFolder(own), "model.onnx");
+  const loaded = await loadHostedModel({ driver: onnx, path, options, threads: 1 }, createSilentLogger());
+  const run = (inputs: Values, signature = "serving_default") =>
+    loaded.predict(toTensors(inputs), { signature, signal: new CancelSource() });
+  return { ...loaded, run };
+}
+
+const numbers = (tensors: Tensors, name: string) =>
+  toNested(tensors[name]!, (value) => Math.round(Number(value) * 1000) / 1000);
+const texts = (tensors: Tensors, name: string) =>
+  toNested(tensors[name]!, (value) => Buffer.from(value as never).toString());
+
+const table = tableOf({ good: [3, 0, 0], bad: [0, 4, 0], "[CLS]": [0, 0, 5] });
+const encoder = { model: toyEncoder({ table }), config: { architectures: ["BertModel"], hidden_size: 3 } };
+const modules = (...types: string[]) => ({
+  "modules.json": JSON.stringify(
+    types.map((type) => ({ type: `sentence_transformers.models.${type}`, path: "1_Pooling" })),
+  ),
+});
+
+describe("an embedding model", () => {
+  test("takes texts and gives vectors, whatever their lengths", async () => {
+    const model = await load(encoder);
+    expect(model.signatures.serving_default).toEqual({
+      inputs: [{ name: "text", dtype: "bytes", shape: [-1] }],
+      outputs: [{ name: "embedding", dtype: "float32", shape: [-1, 3] }],
+    });
+    const outputs = await model.run({ text: ["bad good bad", "good"] });
+    expect(numbers(outputs, "embedding")).toEqual([
+      [0.6, 1.6, 1],
+      [1, 0, 1.667],
+    ]);
+    await model.close();
+  });
+
+  test("pools and normalises as its modules say, and cuts vectors where the option says so", async () => {
+    const files = {
+      ...modules("Transformer", "Pooling", "Normalize"),
+      "1_Pooling/config.json": JSON.stringify({ pooling_mode_cls_token: true }),
+    };
+    const model = await load({ ...encoder, files });
+    expect(numbers(await model.run({ text: ["good"] }), "embedding")).toEqual([[0, 0, 1]]);
+    await model.close();
+    const cut = await load({ ...encoder, options: { dimensions: "2" } });
+    expect(numbers(await cut.run({ text: ["good"] }), "embedding")).toEqual([[1, 0]]);
+    expect(cut.signatures.serving_default?.outputs?.[0]?.shape).toEqual([-1, 2]);
+    await cut.close();
+    await expect(load({ ...encoder, options: { dimensions: "4" } })).rejects.toThrow("have 3 dimensions");
+  });
+
+  test("gives many texts their own vectors, in their order", async () => {
+    const model = await load(encoder);
+    const given = Array.from({ length: 100 }, (_, index) => "good ".repeat(1 + ((index * 7) % 50)).trim());
+    const outputs = await model.run({ text: given });
+    const expected = given.map((text) => {
+      const words = text.split(" ").length;
+      return [Math.round((3000 * words) / (words + 2)) / 1000, 0, Math.round(5000 / (words + 2)) / 1000];
+    });
+    expect(numbers(outputs, "embedding")).toEqual(expected);
+    expect(numbers(await model.run({ text: toTensors({ text: [""] }).text! }), "embedding")).toEqual([[0, 0, 2.5]]);
+    await model.close();
+  });
+
+  test("takes numbers of tokens as before, by its second signature", async () => {
+    const model = await load(encoder);
+    const ids = toTensors({ input_ids: [[4]], attention_mask: [[1]] }, () => "int64");
+    expect(model.signatures.tokens).toMatchObject({ byInputs: true });
+    const outputs = await model.predict(ids, { signature: "tokens", signal: new CancelSource() });
+    expect(numbers(outputs, "last_hidden_state")).toEqual([[[3, 0, 0]]]);
+    await model.close();
+    const plain = await load({ ...encoder, options: { texts: "false" } });
+    expect(Object.keys(plain.signatures)).toEqual(["serving_default"]);
+    await plain.close();
+  });
+
+  test("cuts long texts as it is told, or refuses them", async () => {
+    const cut = await load({ ...encoder, options: { max_tokens: "3", truncate: "left" } });
+    expect(numbers(await cut.run({ text: ["bad good"] }), "embedding")).toEqual([[1, 0, 1.667]]);
+    await cut.close();
+    const refusing = await load({ ...encoder, options: { max_tokens: "3", truncate: "refuse" } });
+    await expect(refusing.run({ text: ["bad good"] })).rejects.toThrow("Text 0 has more than 3 tokens");
+    await refusing.close();
+  });
+
+  test("refuses bytes that are no text", async () => {
+    const model = await load(encoder);
+    await expect(model.run({ text: [Buffer.from([0x66, 0xff])] })).rejects.toThrow('Text 0 of "text" is not UTF-8');
+    await model.close();
+  });
+
+  test("batches texts of several requests", async () => {
+    const model = await load({ ...encoder, options: { max_batch_size: "8" } });
+    const all = await Promise.all(["good", "bad", "bad good bad"].map((text) => model.run({ text: [text] })));
+    expect(all.map((outputs) => numbers(outputs, "embedding"))).toEqual([
+      [[1, 0, 1.667]],
+      [[0, 1.333, 1.667]],
+      [[0.6, 1.6, 1]],
+    ]);
+    await model.close();
+  });
+});
+
+test("a cross-encoder scores pairs", async () => {
+  const pairs = toyEncoder({ head: "mean", output: "logits", table: tableOf({ good: [5], bad: [-5] }) });
+  const config = { architectures: ["BertForSequenceClassification"], id2label: { 0: "LABEL_0" } };
+  const model = await load({ model: pairs, config });
+  const outputs = await model.run({ text: ["good", "good"], text_pair: ["good", "bad"] });
+  expect(numbers(outputs, "score")).toEqual([0.881, 0.5]);
+  await expect(model.run({ text: ["good", "bad"], text_pair: ["good"] })).rejects.toThrow(
+    "There are 2 texts in text, and 1 in text_pair.",
+  );
+  await model.close();
+});
+
+test("a classifier gives scores by class, and the best one's name", async () => {
+  const table = tableOf({ good: [0, 6], bad: [6, 0] });
+  const model = await load({
+    model: toyEncoder({ head: "mean", output: "logits", table }),
+    config: { architectures: ["BertForSequenceClassification"], id2label: { 0: "negative", 1: "positive" } },
+  });
+  const outputs = await model.run({ text: ["good", "bad"] });
+  expect(texts(outputs, "label")).toEqual(["positive", "negative"]);
+  expect(numbers(outputs, "scores")).toEqual([
+    [0.119, 0.881],
+    [0.881, 0.119],
+  ]);
+  expect(model.signatures.serving_default?.outputs?.[0]?.labels).toEqual(["negative", "positive"]);
+  await model.close();
+});
+
+test("a classifier of words gives the entities of a text with their places", async () => {
+  const table = tableOf({ good: [0, 9, 0], bad: [0, 0, 9], ".": [9, 0, 0] });
+  const model = await load({
+    model: toyEncoder({ output: "logits", table }),
+    config: { architectures: ["BertForTokenClassification"], id2label: { 0: "O", 1: "B-PER", 2: "I-PER" } },
+  });
+  const [json = ""] = texts(await model.run({ text: ["Good bad. good"] }), "entities") as string[];
+  expect(JSON.parse(json)).toMatchObject([
+    { entity_group: "PER", word: "Good bad", start: 0, end: 8 },
+    { entity_group: "PER", word: "good", start: 10, end: 14 },
+  ]);
+  await model.close();
+});

@@ -1,0 +1,98 @@
+import { join } from "node:path";
+import { expect, test } from "vitest";
+import { readTextTask } from "../../src/text/text-task.ts";
+import { tempFolder } from "../helpers/temp-folder.ts";
+
+const json = (files: Record<string, unknown>) =>
+  Object.fromEntries(Object.entries(files).map(([name, value]) => [name, JSON.stringify(value)]));
+const taskOf = (files: Record<string, unknown>, model = "model.onnx") =>
+  readTextTask(join(tempFolder(json({ "tokenizer.json": {}, ...files })), model));
+const architecture = (name: string, more: object = {}) => ({ "config.json": { architectures: [name], ...more } });
+
+const MODULES = [
+  { path: "", type: "sentence_transformers.models.Transformer" },
+  { path: "1_Pooling", type: "sentence_transformers.models.Pooling" },
+  { path: "2_Normalize", type: "sentence_transformers.models.Normalize" },
+];
+
+test("a model of sentence-transformers pools and normalises as its modules say", async () => {
+  const files = {
+    ...architecture("BertModel", { hidden_size: 384, max_position_embeddings: 512 }),
+    "modules.json": MODULES,
+    "1_Pooling/config.json": { pooling_mode_mean_tokens: true, pooling_mode_cls_token: false },
+    "sentence_bert_config.json": { max_seq_length: 256 },
+  };
+  expect(await taskOf(files)).toMatchObject({
+    ...{ kind: "embedding", pooling: ["mean"], normalises: true, dimensions: 384 },
+    ...{ maxTokens: 256, source: "modules.json" },
+  });
+  const newer = {
+    ...files,
+    "modules.json": MODULES.slice(0, 2),
+    "1_Pooling/config.json": { pooling_mode: "lasttoken" },
+  };
+  expect(await taskOf(newer)).toMatchObject({ pooling: ["lasttoken"], normalises: false });
+});
+
+test("modules that are not known are left to their own program", async () => {
+  const dense = [...MODULES, { path: "3_Dense", type: "sentence_transformers.models.Dense" }];
+  expect(await taskOf({ ...architecture("BertModel"), "modules.json": dense })).toBeUndefined();
+  await expect(taskOf({ ...architecture("BertModel"), "modules.json": MODULES })).rejects.toThrow(
+    "to which modules.json points",
+  );
+  const odd = { ...architecture("BertModel"), "modules.json": MODULES, "1_Pooling/config.json": {} };
+  await expect(taskOf(odd)).rejects.toThrow("names no way of pooling that is known");
+});
+
+test("an encoder without a head gives the mean of its tokens, as sentence-transformers has it", async () => {
+  const files = {
+    ...architecture("BertModel", { hidden_size: 8 }),
+    "tokenizer_config.json": { model_max_length: 512 },
+  };
+  expect(await taskOf(files)).toMatchObject({
+    kind: "embedding",
+    pooling: ["mean"],
+    maxTokens: 512,
+    source: "config.json",
+  });
+});
+
+test("classifiers of texts are scores with one label, else classes", async () => {
+  const one = architecture("BertForSequenceClassification", { id2label: { 0: "LABEL_0" } });
+  expect(await taskOf(one)).toMatchObject({ kind: "scores", activation: "sigmoid" });
+  const plain = architecture("BertForSequenceClassification", {
+    id2label: { 0: "LABEL_0" },
+    sentence_transformers: { activation_fn: "torch.nn.modules.linear.Identity" },
+  });
+  expect(await taskOf(plain)).toMatchObject({ kind: "scores", activation: "none" });
+  const labels = { id2label: { 1: "positive", 0: "negative" } };
+  const two = architecture("DistilBertForSequenceClassification", labels);
+  expect(await taskOf(two)).toMatchObject({
+    ...{ kind: "classes", activation: "softmax", labels: ["negative", "positive"] },
+  });
+  const many = architecture("BertForSequenceClassification", { ...labels, problem_type: "multi_label_classification" });
+  expect(await taskOf(many)).toMatchObject({ kind: "classes", activation: "sigmoid" });
+  const words = architecture("BertForTokenClassification", { id2label: { 0: "O", 1: "B-PER" } });
+  expect(await taskOf(words)).toMatchObject({ kind: "entities", labels: ["O", "B-PER"] });
+});
+
+test("RoBERTa's positions begin behind those of the padding", async () => {
+  const files = architecture("XLMRobertaModel", {
+    ...{ model_type: "xlm-roberta", max_position_embeddings: 514, pad_token_id: 1 },
+  });
+  expect(await taskOf(files)).toMatchObject({ maxTokens: 512 });
+});
+
+test("other models are none of texts: without a tokenizer or a configuration, and those that write", async () => {
+  expect(await readTextTask("")).toBeUndefined();
+  expect(await readTextTask(join(tempFolder(json(architecture("BertModel"))), "model.onnx"))).toBeUndefined();
+  expect(await taskOf({})).toBeUndefined();
+  expect(await taskOf(architecture("LlamaForCausalLM"))).toBeUndefined();
+  expect(await taskOf(architecture("BertModel", { is_decoder: true }))).toBeUndefined();
+});
+
+test("a graph in the folder onnx has the tokenizer above it", async () => {
+  const files = architecture("BertModel");
+  expect(await taskOf(files, "onnx/model.onnx")).toMatchObject({ kind: "embedding" });
+  expect(await taskOf(files, "other/model.onnx")).toBeUndefined();
+});
