@@ -40,7 +40,7 @@ export interface ChatTemplateOptions {
   readonly tools?: readonly unknown[];
   /** Texts that the answer is to be based on. */
   readonly documents?: readonly unknown[];
-  /** The name of one of several templates. Default `tool_use` if there are tools and such a template, else `default`. */
+  /** The name of one of several. Default `tool_use` if there are tools and such a template, else `default`. */
   readonly template?: string;
   /** Values for the template's own names, such as `enable_thinking`. */
   readonly variables?: Readonly<Record<string, unknown>>;

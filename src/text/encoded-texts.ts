@@ -148,7 +148,7 @@ export function toRow(
   return { ids, types, ranges, wasCut: kept.some((count, text) => count < (lengths[text] ?? 0)) };
 }
 
-/** The number of tokens of each of two texts that stay if the longer one is cut first, as tokenizers' `longest_first` does. */
+/** The tokens of each of two texts that stay if the longer one is cut first: `longest_first` of tokenizers. */
 function longestFirst(lengths: readonly number[], most: number): number[] {
   const [first = 0, second = 0] = lengths;
   if (lengths.length < 2) return [Math.min(first, Math.max(0, most))];
@@ -198,8 +198,8 @@ export function toTensors(rows: readonly EncodedRow[], { minimum, isLeft, padId,
 }
 
 /**
- * The texts of a `bytes` tensor, as clients send them; `name` is that of the input. Throws `invalid_argument` for another
- * tensor, or none, and for bytes that are no UTF-8.
+ * The texts of a `bytes` tensor, as clients send them; `name` is that of the input. Throws `invalid_argument` for
+ * another tensor, or none, and for bytes that are no UTF-8.
  */
 export function textsOf(tensor: Tensor | undefined, name = "text"): readonly string[] {
   if (tensor?.dtype !== "bytes")

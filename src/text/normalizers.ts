@@ -63,8 +63,8 @@ export function listOf(value: unknown): readonly unknown[] {
 }
 
 /**
- * The pattern of a part of `tokenizer.json`: a text, or a regular expression of Oniguruma, which the library translates.
- * Throws `failed_precondition` for one that it cannot.
+ * The pattern of a part of `tokenizer.json`: a text, or a regular expression of Oniguruma, which the library
+ * translates. Throws `failed_precondition` for one that it cannot.
  */
 export function patternOf(pattern: unknown, { SplitPreTokenizer }: TokenizersLibrary): RegExp {
   const { String: text, Regex: regex } = isObject(pattern) ? pattern : {};

@@ -77,7 +77,7 @@ export async function readTokenizerFiles(folder: string): Promise<TokenizerFiles
   };
 }
 
-/** The object in a JSON file; undefined if there is no such file. Throws `failed_precondition` for any other content. */
+/** The object in a JSON file; undefined without the file. Throws `failed_precondition` for any other content. */
 export async function readJsonFile(path: string): Promise<Config | undefined> {
   const value = await readJson(path);
   if (value === undefined || isObject(value)) return value;

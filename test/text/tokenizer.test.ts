@@ -137,10 +137,7 @@ test("a long text is split at its paragraphs, sentences or words, with an overla
   const texts = async (text: string, maxTokens: number, overlap = 0) =>
     (await splitText(tokenizer, text, { maxTokens, overlap })).map((part) => part.text);
   expect(await texts("good bad good. bad good bad good bad", 8)).toEqual(["good bad good.", "bad good bad good bad"]);
-  expect(await texts("good bad good\n\nbad good bad good bad good", 8)).toEqual([
-    "good bad good",
-    "bad good bad good bad good",
-  ]);
+  expect(await texts("good bad good bad\n\nbad good bad", 8)).toEqual(["good bad good bad", "bad good bad"]);
   expect(await texts("good bad good bad", 4, 1)).toEqual(["good bad", "bad good", "good bad"]);
   expect(await texts("", 4)).toEqual([]);
   await expect(splitText(tokenizer, "good", { maxTokens: 2 })).rejects.toThrow("cannot overlap by 0");

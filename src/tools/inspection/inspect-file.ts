@@ -19,7 +19,7 @@ export async function inspectFile(path: string): Promise<FileFacts> {
   return task === undefined ? facts : { ...facts, metadata: { ...textFacts(task), ...facts.metadata } };
 }
 
-/** What a model of texts is for, by the files beside it. */
+/** The use of a model of texts, by the files beside it. */
 function textFacts({ kind, source, pooling, normalises, dimensions, maxTokens, labels }: TextTask) {
   const way = [pooling.join(" and "), ...(normalises ? ["to a length of 1"] : [])].join(", ");
   return {
