@@ -169,7 +169,7 @@ function isLowSurrogate(text: string, at: number): boolean {
 
 /**
  * Leaves the spaces out that words of byte-level tokenizers begin with; no other white space, as Rust has it, and with
- * `keepsFirst` not the first one of a text.
+ * `keepsFirst` not a single one at the beginning of the text.
  */
 function trimRanges(text: string, { starts, ends }: FoundTokens, keepsFirst: boolean): void {
   const isSpace = (at: number) => text[at] === " ";
@@ -178,7 +178,7 @@ function trimRanges(text: string, { starts, ends }: FoundTokens, keepsFirst: boo
     let [from, to] = [start, end];
     while (from < end && isSpace(from)) from++;
     while (to > start && isSpace(to - 1)) to--;
-    if (start === 0 && from > 0 && keepsFirst) from--;
+    if (start === 0 && from === 1 && keepsFirst) from = 0;
     starts[index] = from;
     ends[index] = Math.max(from, to);
   }
