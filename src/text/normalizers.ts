@@ -57,7 +57,7 @@ export function createNormalizer(config: unknown, library: TokenizersLibrary): N
   return known(config, library);
 }
 
-/** The elements of a list; none of what is no list. */
+/** The elements of a list; none of any other value. */
 export function listOf(value: unknown): readonly unknown[] {
   return Array.isArray(value) ? value : [];
 }

@@ -60,7 +60,7 @@ export interface TokenizerFiles {
 /**
  * Reads the files of a tokenizer as transformers writes them: `tokenizer.json`, and if they are there
  * `tokenizer_config.json`, `special_tokens_map.json` and `chat_template.jinja`. Throws `failed_precondition` naming the
- * file and what is wrong with it.
+ * file and the fault.
  */
 export async function readTokenizerFiles(folder: string): Promise<TokenizerFiles> {
   const path = join(folder, "tokenizer.json");
@@ -84,7 +84,7 @@ export async function readJsonFile(path: string): Promise<Config | undefined> {
   throw failedPrecondition(`${path} has ${kindOf(value)}; expected an object.`);
 }
 
-/** The value in a JSON file; undefined if there is no such file. Throws `failed_precondition` for what is no JSON. */
+/** The value in a JSON file; undefined if there is no such file. Throws `failed_precondition` for other content. */
 export async function readJson(path: string): Promise<unknown> {
   const text = await readIfThere(path);
   if (text === undefined) return undefined;

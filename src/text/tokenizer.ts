@@ -60,7 +60,7 @@ export class Tokenizer {
 
   /**
    * The tokens of texts, as tensors. Long texts are worked on in turns of the event loop. Throws `invalid_argument` for
-   * what is no text, for halves of surrogate pairs, and with `refuse` for texts that are too long.
+   * values that are no text, for halves of surrogate pairs, and with `refuse` for texts that are too long.
    */
   async encode(texts: readonly TextInput[], options: EncodeOptions = {}): Promise<EncodedTexts> {
     const rows: EncodedRow[] = [];
@@ -139,7 +139,7 @@ export class Tokenizer {
 }
 
 /**
- * Loads the tokenizer in a folder: `tokenizer.json` and what is beside it. Throws `failed_precondition` for files that
+ * Loads the tokenizer in a folder: `tokenizer.json` and the files beside it. Throws `failed_precondition` for files that
  * are missing, damaged, or have parts that are not known.
  */
 export async function loadTokenizer(folder: string): Promise<Tokenizer> {

@@ -1,7 +1,9 @@
 import { join } from "node:path";
 import { expect, test } from "vitest";
 import { readTextTask } from "../../src/text/text-task.ts";
+import { inspectFile } from "../../src/tools/inspection/inspect-file.ts";
 import { tempFolder } from "../helpers/temp-folder.ts";
+import { toyEncoder } from "../helpers/text-model.ts";
 
 const json = (files: Record<string, unknown>) =>
   Object.fromEntries(Object.entries(files).map(([name, value]) => [name, JSON.stringify(value)]));
@@ -95,4 +97,17 @@ test("a graph in the folder onnx has the tokenizer above it", async () => {
   const files = architecture("BertModel");
   expect(await taskOf(files, "onnx/model.onnx")).toMatchObject({ kind: "embedding" });
   expect(await taskOf(files, "other/model.onnx")).toBeUndefined();
+});
+
+test("inspect says the task, the pooling, the dimensions and the longest text", async () => {
+  const files = {
+    ...architecture("BertModel", { hidden_size: 384, max_position_embeddings: 512 }),
+    ...{ "tokenizer.json": {}, "modules.json": MODULES, "1_Pooling/config.json": { pooling_mode_mean_tokens: true } },
+  };
+  const model = toyEncoder({ table: [[1]] });
+  const { metadata } = await inspectFile(join(tempFolder({ ...json(files), "model.onnx": model }), "model.onnx"));
+  expect(metadata).toMatchObject({
+    ...{ task: "embedding of texts, by modules.json", pooling: "mean, to a length of 1" },
+    ...{ dimensions: "384", "longest text": "512 tokens" },
+  });
 });

@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
 import { inferOnce } from "../../../src/serving/infer-once.ts";
 import { toTensors } from "../../../src/tensor/plain-value.ts";
-import { assertOutputs } from "../../../src/tensor/signature/choose-signature.ts";
+import { assertOutputs, chooseSignature } from "../../../src/tensor/signature/choose-signature.ts";
 import { startServer } from "../../helpers/start-server.ts";
 
 test("outputs are checked against what a signature declares, and not where it declares nothing", () => {
@@ -15,6 +15,22 @@ test("outputs are checked against what a signature declares, and not where it de
       message: "output tensor alias not found in signature: c Outputs expected to be in the set {a,b}.",
     }),
   );
+});
+
+test("a signature that is run by its inputs is chosen if they are not those of the usual one, and none is named", () => {
+  const spec = (name: string) => ({ inputs: [{ name, dtype: "int64" as const }] });
+  const signatures = {
+    serving_default: spec("text"),
+    tokens: { ...spec("ids"), byInputs: true as const },
+    other: spec("x"),
+  };
+  const chosen = (name: string, ...inputs: string[]) => chooseSignature(name, signatures, { inputs })?.name;
+  expect(chosen("", "ids")).toBe("tokens");
+  expect(chosen("", "text")).toBe("serving_default");
+  expect(chosen("", "x")).toBe("serving_default");
+  expect(chosen("", "ids", "text")).toBe("serving_default");
+  expect(chosen("serving_default", "ids")).toBe("serving_default");
+  expect(chooseSignature("", signatures)?.name).toBe("serving_default");
 });
 
 describe("an output that the model lacks", () => {
