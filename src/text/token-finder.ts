@@ -1,15 +1,17 @@
-import { failedPrecondition, invalidArgument, reasonText } from "../errors.ts";
+import { invalidArgument } from "../errors.ts";
 import { createNormalizer, type Normalizer, type Section } from "./normalizers.ts";
 import { createPreTokenizer, type Piece, type PreTokenizer } from "./pre-tokenizers.ts";
 import { characterEnd, type LocatedToken, TokenModel } from "./token-model.ts";
 import { type Config, type TokenizerJson, type TokenizersLibrary, tokenText } from "./tokenizer-files.ts";
 
-/** Characters that are worked on without a pause. Longer texts are cut before a space, or here. */
+/** Characters that are normalised without a pause. Longer texts are cut before a space, or here. */
 const SECTION = 16_384;
 /** Characters before the end of a section in which a space is looked for. */
 const REACH = 4096;
 /** Longest time without a turn of the event loop, in milliseconds. */
 const TURN_MS = 10;
+/** Tokens between two looks at the clock. */
+const LOOKS = 256;
 
 /** A place within a section. */
 const WITHIN: Section = { isFirst: false, begins: false, ends: false };
@@ -66,7 +68,7 @@ export class TokenFinder {
     const post = JSON.stringify(json.post_processor ?? null);
     this.#trimsOffsets = post.includes('"trim_offsets":true');
     this.#keepsFirst = post.includes('"add_prefix_space":true');
-    this.model = createModel(json, config, library);
+    this.model = new TokenModel(json, config, library);
   }
 
   /** Throws `invalid_argument` for a half of a surrogate pair. */
@@ -75,13 +77,9 @@ export class TokenFinder {
     { most = Number.POSITIVE_INFINITY, offsets = false, signal, name = "0" }: Finding,
   ): Promise<FoundTokens> {
     const tokens: FoundTokens = { ids: [], starts: [], ends: [] };
-    let began = performance.now();
+    const turns = new Turns(signal);
     for (let start = 0; start < text.length && tokens.ids.length <= most; ) {
-      if (performance.now() - began > TURN_MS) {
-        await new Promise(setImmediate);
-        signal?.throwIfAborted();
-        began = performance.now();
-      }
+      if (turns.isOver()) await turns.next();
       const end = sectionEnd(text, start);
       const half = text.slice(start, end).search(/\p{Cs}/u);
       if (half !== -1)
@@ -90,23 +88,26 @@ export class TokenFinder {
         );
       const isFirst = start === 0;
       const section = { isFirst, begins: isFirst, ends: end === text.length };
-      this.#findIn({ text: text.slice(start, end), start }, section, { tokens, offsets });
+      for (const token of this.#findIn({ text: text.slice(start, end), start }, section, offsets)) {
+        tokens.ids.push(token.id);
+        if (offsets) tokens.starts.push(token.start);
+        if (offsets) tokens.ends.push(token.end);
+        if (tokens.ids.length % LOOKS === 0 && turns.isOver()) await turns.next();
+      }
       start = end;
     }
     if (offsets && this.#trimsOffsets) trimRanges(text, tokens, this.#keepsFirst);
     return tokens;
   }
 
-  #findIn(whole: TextPart, section: Section, { tokens, offsets }: { tokens: FoundTokens; offsets: boolean }): void {
+  *#findIn(whole: TextPart, section: Section, offsets: boolean): Generator<LocatedToken> {
     for (const part of this.#added.split(whole)) {
+      const partEnd = part.start + part.text.length;
       if (part.id !== undefined) {
-        addToken(tokens, part.id, offsets && [part.start, part.start + part.text.length]);
+        yield { id: part.id, start: part.start, end: partEnd };
         continue;
       }
-      const [atStart, atEnd] = [
-        part.start === whole.start,
-        part.start + part.text.length === whole.start + whole.text.length,
-      ];
+      const [atStart, atEnd] = [part.start === whole.start, partEnd === whole.start + whole.text.length];
       const place = {
         isFirst: section.isFirst && atStart,
         begins: section.begins || !atStart,
@@ -114,12 +115,10 @@ export class TokenFinder {
       };
       const normalized = this.#normalize(part.text, place);
       const align = offsets ? alignTexts(part.text, normalized, (text) => this.#normalize(text, WITHIN)) : undefined;
-      for (const { id, start, end } of this.#cut(normalized, place, offsets))
-        addToken(
-          tokens,
-          id,
-          align?.(start, end).map((at) => part.start + at),
-        );
+      for (const token of this.#cut(normalized, place, offsets)) {
+        const [start, end] = align?.(token.start, token.end) ?? [0, 0];
+        yield { id: token.id, start: part.start + start, end: part.start + end };
+      }
     }
   }
 
@@ -138,19 +137,25 @@ export class TokenFinder {
   }
 }
 
-function createModel(json: TokenizerJson, config: Config, library: TokenizersLibrary): TokenModel {
-  try {
-    return new TokenModel(json, config, library);
-  } catch (reason) {
-    throw failedPrecondition(`The tokenizer cannot be loaded: ${reasonText(reason)}`, reason);
-  }
-}
+/** The turns of the event loop that a long text takes. */
+class Turns {
+  readonly #signal: AbortSignal | undefined;
+  #began = performance.now();
 
-function addToken({ ids, starts, ends }: FoundTokens, id: number, range: readonly number[] | false | undefined): void {
-  ids.push(id);
-  if (!range) return;
-  starts.push(range[0] ?? 0);
-  ends.push(range[1] ?? 0);
+  constructor(signal: AbortSignal | undefined) {
+    this.#signal = signal;
+  }
+
+  isOver(): boolean {
+    return performance.now() - this.#began > TURN_MS;
+  }
+
+  /** Throws the signal's reason. */
+  async next(): Promise<void> {
+    await new Promise(setImmediate);
+    this.#signal?.throwIfAborted();
+    this.#began = performance.now();
+  }
 }
 
 /** The end of the section that begins there: before a space with a word in front of it, if there is one near. */

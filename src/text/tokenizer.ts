@@ -139,8 +139,8 @@ export class Tokenizer {
 }
 
 /**
- * Loads the tokenizer in a folder: `tokenizer.json` and the files beside it. Throws `failed_precondition` for files that
- * are missing, damaged, or have parts that are not known.
+ * Loads the tokenizer in a folder: `tokenizer.json` and the files beside it. Throws `failed_precondition` for files
+ * that are missing, damaged, or have parts that are not known.
  */
 export async function loadTokenizer(folder: string): Promise<Tokenizer> {
   const [files, library] = await Promise.all([readTokenizerFiles(folder), importTokenizers()]);
