@@ -1,9 +1,21 @@
 import type { Driver } from "../drivers/driver.ts";
-import { type OptionSpec, type OptionTable, parseOptions, type RawOptions } from "../drivers/option-table.ts";
+import {
+  type OptionSpec,
+  type OptionTable,
+  parseOptions,
+  type RawOptions,
+  takesOption,
+} from "../drivers/option-table.ts";
 import { invalidArgument } from "../errors.ts";
 import { IMAGE_OPTIONS, type ImageChoices, parseImageOptions, type RawImageOptions } from "./images/image-options.ts";
 import type { Batching } from "./queue/batch-policy.ts";
-import { parseTextOptions, type RawTextOptions, TEXT_OPTIONS, type TextChoices } from "./texts/text-options.ts";
+import {
+  isIdleTextOption,
+  parseTextOptions,
+  type RawTextOptions,
+  TEXT_OPTIONS,
+  type TextChoices,
+} from "./texts/text-options.ts";
 
 /** The `-o` keys that the host takes for every driver. */
 interface HostModelOptions extends RawImageOptions, RawTextOptions {
@@ -77,6 +89,11 @@ export const HOST_OPTIONS: OptionTable<HostModelOptions> = {
   ...TEXT_OPTIONS,
 };
 
+/** Checks that the host takes a key beside those options. */
+export function takesHostOption(key: string, raw: RawOptions): boolean {
+  return takesOption(HOST_OPTIONS, key) && !isIdleTextOption(key, raw);
+}
+
 /** The host's own options for a model. */
 export interface HostChoices {
   /** Absent = no batching. */
@@ -119,7 +136,11 @@ export function parseHostOptions(raw: RawOptions, driver: HostedDriver = { optio
 
 function withoutReplaced(raw: RawOptions, table: OptionTable): RawOptions {
   const specs = table as Readonly<Record<string, OptionSpec>>;
-  return Object.fromEntries(Object.entries(raw).filter(([key]) => specs[key]?.replacesHost !== true));
+  const isHosts = (key: string) =>
+    specs[key]?.replacesHost !== true &&
+    !isIdleTextOption(key, raw) &&
+    !(Object.hasOwn(TEXT_OPTIONS, key) && specs[key]);
+  return Object.fromEntries(Object.entries(raw).filter(([key]) => isHosts(key)));
 }
 
 function parseAllowed(text: string, maxRows: number): number[] {

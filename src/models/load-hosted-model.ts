@@ -73,8 +73,7 @@ async function openModel(
   try {
     if (batching !== undefined) answeringOnce(loaded, source.driver);
     const flexibly = flexible ? flexibleBatch(answeringOnce(loaded, source.driver)) : loaded;
-    const isOfTexts = texts.isAuto && tokenizerFolder(source.path) !== undefined;
-    const model = isOfTexts && answersOnce(flexibly) ? await takingTexts(flexibly, source, { texts, log }) : flexibly;
+    const model = answersOnce(flexibly) ? await takingTexts(flexibly, source, { texts, log }) : flexibly;
     if (batching !== undefined) Object.values(model.signatures).forEach(assertBatchable);
     return model;
   } catch (reason) {
@@ -83,14 +82,17 @@ async function openModel(
   }
 }
 
-/** Nearly no model lies beside a tokenizer: the code for those is loaded with the first one. */
+/** If that is asked for; else the log says that it could. The code for it is loaded with the first tokenizer's model. */
 async function takingTexts(
   model: Model,
   { path }: LoadSource,
   { texts, log }: Pick<HostChoices, "texts"> & { log: Logger },
-) {
-  const { withTexts } = await import("./texts/text-model.ts");
-  return withTexts(model, { path, choices: texts, log });
+): Promise<Model> {
+  if (!texts.isAsked && tokenizerFolder(path) === undefined) return model;
+  const { hintTexts, withTexts } = await import("./texts/text-model.ts");
+  if (texts.isAsked) return withTexts(model, { path, choices: texts, log });
+  await hintTexts(model, path, log);
+  return model;
 }
 
 function answersOnce(model: Model | PartsModel): model is Model {

@@ -2,7 +2,7 @@ import { existsSync } from "node:fs";
 import { basename, dirname, join } from "node:path";
 
 /** Subfolders of a model of transformers that exporters write graphs into. */
-export const EXPORT_FOLDERS: readonly string[] = ["onnx", "openvino"];
+const EXPORT_FOLDERS: readonly string[] = ["onnx", "openvino"];
 
 /** The folder with the tokenizer of a model: its own, or the one above if it is in a folder of exported graphs. */
 export function tokenizerFolder(path: string): string | undefined {

@@ -14,13 +14,19 @@ function modelFolder(): string {
   });
 }
 
+const ASKED = { options: { texts: "true" } };
+
 const post = async (url: string, body: unknown) => {
   const answer = await fetch(url, { method: "POST", body: JSON.stringify(body) });
   return answer.json();
 };
 
 test("a folder with a tokenizer beside an encoder is served: every protocol takes its texts, and its tokens too", async () => {
-  const { httpUrl, grpcAddress } = await startServer({ stages: [{ path: modelFolder() }], name: "search" } as never);
+  const { httpUrl, grpcAddress } = await startServer({
+    ...ASKED,
+    stages: [{ path: modelFolder() }],
+    name: "search",
+  } as never);
   const infer = (inputs: object[]) => post(`${httpUrl}/v2/models/search/infer`, { inputs });
   const text = { name: "text", datatype: "BYTES", shape: [2], data: ["good", "bad bad"] };
   expect(await infer([text])).toMatchObject({
@@ -55,7 +61,7 @@ test("hooks work with a tokenizer, by kserving/text", async () => {
   `;
   const { writeFileSync } = await import("node:fs");
   writeFileSync(hooks, source);
-  const model = { stages: [{ path: join(folder, "model.onnx"), options: { texts: "false" } }], hooks, name: "words" };
+  const model = { stages: [{ path: join(folder, "model.onnx") }], hooks, name: "words" };
   const { httpUrl } = await startServer(model as never);
   const inputs = [{ name: "words", datatype: "BYTES", shape: [1], data: ["bad"] }];
   expect(await post(`${httpUrl}/v2/models/words/infer`, { inputs })).toMatchObject({

@@ -107,7 +107,11 @@ test("inspect says the task, the pooling, the dimensions and the longest text", 
   const model = toyEncoder({ table: [[1]] });
   const { metadata } = await inspectFile(join(tempFolder({ ...json(files), "model.onnx": model }), "model.onnx"));
   expect(metadata).toMatchObject({
-    ...{ task: "embedding of texts, by modules.json", pooling: "mean, to a length of 1" },
+    ...{ task: "embedding of texts with -o texts=true, by modules.json", pooling: "mean, to a length of 1" },
     ...{ dimensions: "384", "longest text": "512 tokens" },
   });
+  const damaged = tempFolder({ "tokenizer.json": "{}", "config.json": "{", "model.onnx": model });
+  const { format, metadata: rest } = await inspectFile(join(damaged, "model.onnx"));
+  expect(format).toContain("ONNX");
+  expect(rest.texts).toContain("none: ");
 });

@@ -30,10 +30,18 @@ interface TextSource {
   readonly log: Logger;
 }
 
+/** Says in the log that a model would take texts if that were asked for; looks at small files alone, and never throws. */
+export async function hintTexts({ signatures }: Model, path: string, log: Logger): Promise<void> {
+  const own = signatures[defaultSignatureName(signatures)];
+  if (own === undefined || !isEncoder(own)) return;
+  const task = await readTextTask(path).catch(() => undefined);
+  if (task !== undefined) log.info("takes texts with -o texts=true", { task: task.kind, by: task.source });
+}
+
 /**
  * Makes a model that lies beside a tokenizer take texts, and give what it is for: embeddings, scores of pairs, classes,
  * entities. It takes its numbers of tokens as before, by the signature `tokens`, or by the names of its inputs. Other
- * models are returned as they are.
+ * models are returned as they are. Throws `failed_precondition` for damaged files, and where `tokens` is taken.
  */
 export async function withTexts(model: Model, { path, choices, log }: TextSource): Promise<Model> {
   const own = model.signatures[defaultSignatureName(model.signatures)];

@@ -1,4 +1,4 @@
-import type { OptionTable } from "../../drivers/option-table.ts";
+import { BOOLEANS, type OptionTable, type RawOptions } from "../../drivers/option-table.ts";
 
 /** The `-o` keys for models of texts, for every driver. */
 export interface RawTextOptions {
@@ -12,8 +12,8 @@ export interface RawTextOptions {
 export const TEXT_OPTIONS: OptionTable<RawTextOptions> = {
   texts: {
     type: "boolean",
-    default: true,
-    help: "Whether a model beside a tokenizer.json takes texts, if its files say what it is for; false = it takes its numbers of tokens alone.",
+    default: false,
+    help: "Whether a model beside a tokenizer.json takes texts, if its files say what it is for; without it the next three are no options of the server.",
   },
   truncate: {
     type: "choice",
@@ -33,10 +33,20 @@ export const TEXT_OPTIONS: OptionTable<RawTextOptions> = {
   },
 };
 
+/** Checks that options make a model take texts. */
+export function takesTexts({ texts = "" }: RawOptions): boolean {
+  return BOOLEANS.get(texts.toLowerCase()) === true;
+}
+
+/** Checks that a key of the host means nothing beside those options, so that hooks and drivers may have it. */
+export function isIdleTextOption(key: string, raw: RawOptions): boolean {
+  return key !== "texts" && Object.hasOwn(TEXT_OPTIONS, key) && !takesTexts(raw);
+}
+
 /** Choices for a model of texts. */
 export interface TextChoices {
-  /** True if the files beside the model are looked at. */
-  readonly isAuto: boolean;
+  /** True if a model beside a tokenizer takes texts. */
+  readonly isAsked: boolean;
   /** Absent = as the tokenizer says. */
   readonly truncate?: "right" | "left" | "refuse";
   readonly maxTokens?: number;
@@ -45,13 +55,13 @@ export interface TextChoices {
 
 /** The choices that options make. */
 export function parseTextOptions({
-  texts: isAuto,
+  texts: isAsked,
   truncate,
   max_tokens: most,
   dimensions,
 }: RawTextOptions): TextChoices {
   return {
-    isAuto,
+    isAsked,
     ...((truncate === "right" || truncate === "left" || truncate === "refuse") && { truncate }),
     ...(most !== undefined && { maxTokens: most }),
     ...(dimensions !== undefined && { dimensions }),

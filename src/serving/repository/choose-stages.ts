@@ -10,7 +10,7 @@ import { DRIVER_NAMES, detectDriver, type FoundDriver, findDriver, inThisThread 
 import { invalidArgument } from "../../errors.ts";
 import type { DeclaredHooks } from "../../hooks/host/hook-protocol.ts";
 import { PYTHON_HOOK_OPTIONS } from "../../hooks/host/python/copy-python-hooks.ts";
-import { HOST_OPTIONS } from "../../models/host-options.ts";
+import { HOST_OPTIONS, takesHostOption } from "../../models/host-options.ts";
 import type { Logger } from "../../observability/logger.ts";
 import { didYouMean } from "../../platform/text/nearest.ts";
 import type { CleanupStack } from "./fetch-source.ts";
@@ -66,7 +66,7 @@ async function findStageDriver(wanted: StageOptions["driver"], path: string): Pr
   return typeof wanted === "object" ? inThisThread(wanted) : findDriver(wanted);
 }
 
-const COMMON_KEYS = Object.keys(HOST_OPTIONS);
+const COMMON_KEYS = Object.keys(HOST_OPTIONS).filter((key) => takesHostOption(key, {}));
 
 /** A stage's driver and its own options. */
 export interface StageChoice {
@@ -94,24 +94,27 @@ export async function checkOptionKeys(
   hooks: DeclaredHooks | undefined,
   { keysForAll = [], log }: KeyCheck,
 ): Promise<void> {
-  const tables = [HOST_OPTIONS, ...stages.map(({ found }) => found.driver.options)];
-  const others = Object.keys(shared).filter((key) => !tables.some((table) => takesOption(table, key)));
+  const isTaken = (key: string) =>
+    takesHostOption(key, shared) ||
+    stages.some(
+      ({ found, options }) => takesOption(found.driver.options, key) || takesHostOption(key, { ...shared, ...options }),
+    );
+  const others = Object.keys(shared).filter((key) => !isTaken(key));
   for (const key of others) {
     const isPassedOver = keysForAll.includes(key) && (await isForOthers(key));
     if (!isPassedOver) checkHookKey(key, stages, hooks, log);
   }
-  for (const { number, found, options } of stages) assertTakesOptions(found.driver, options, `model ${number}`);
+  for (const { number, found, options } of stages) assertTakesOptions(found.driver, options, `model ${number}`, shared);
   if (hooks?.options !== undefined) parseOptions(hooks.options, shared);
 }
 
 /**
  * Throws `invalid_argument`, with the nearest known key, for an option that neither the driver nor its host has;
- * `whose` is the model's name in the message.
+ * `whose` is the model's name in the message, `shared` the options of all stages.
  */
-export function assertTakesOptions(driver: Driver, options: RawOptions, whose: string): void {
-  const unknown = Object.keys(options).find(
-    (key) => !takesOption(driver.options, key) && !takesOption(HOST_OPTIONS, key),
-  );
+export function assertTakesOptions(driver: Driver, options: RawOptions, whose: string, shared: RawOptions = {}): void {
+  const all = { ...shared, ...options };
+  const unknown = Object.keys(options).find((key) => !takesOption(driver.options, key) && !takesHostOption(key, all));
   if (unknown === undefined) return;
   const hint = hintFor(unknown, [driver.options, HOST_OPTIONS]);
   throw invalidArgument(`The ${driver.name} driver of ${whose} has no option "${unknown}".${hint} ${takes([driver])}`);
@@ -137,6 +140,7 @@ function checkHookKey(
 
 /** The nearest known key, which may not be the name of a family of keys alone. */
 function hintFor(key: string, tables: readonly OptionTable[]): string {
+  if (takesOption(HOST_OPTIONS, key)) return " It is one with -o texts=true.";
   const specs = tables.flatMap((table) => Object.entries<OptionSpec>(table));
   const isFamily = specs.some(([name, { type }]) => name === key && type === "prefix");
   if (isFamily) return ` "${key}" stands before a name: -o ${key}.NAME=VALUE.`;

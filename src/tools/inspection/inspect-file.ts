@@ -4,7 +4,7 @@ import { describeFileKind, readHead } from "../../drivers/file-kind.ts";
 import { ONNX_TYPES } from "../../drivers/onnx/element-types.ts";
 import { ProtobufError, type ProtobufField, ProtobufFile } from "../../drivers/onnx/protobuf-file.ts";
 import { findModelSource, looksLikeModel } from "../../drivers/tensorflow/model-source.ts";
-import { failedPrecondition } from "../../errors.ts";
+import { failedPrecondition, reasonText } from "../../errors.ts";
 import { readProblem } from "../../platform/text/file-problem.ts";
 import { readTextTask, type TextTask } from "../../text/text-task.ts";
 import { countOne, countWeight, type FileFacts, type WeightCount } from "./file-facts.ts";
@@ -15,15 +15,18 @@ import { countOne, countWeight, type FileFacts, type WeightCount } from "./file-
  */
 export async function inspectFile(path: string): Promise<FileFacts> {
   const facts = await readFacts(path);
-  const task = await readTextTask(path);
-  return task === undefined ? facts : { ...facts, metadata: { ...textFacts(task), ...facts.metadata } };
+  const texts = await readTextTask(path).then(
+    (task) => task && textFacts(task),
+    (reason) => ({ texts: `none: ${reasonText(reason)}` }),
+  );
+  return texts === undefined ? facts : { ...facts, metadata: { ...texts, ...facts.metadata } };
 }
 
 /** The use of a model of texts, by the files beside it. */
 function textFacts({ kind, source, pooling, normalises, dimensions, maxTokens, labels }: TextTask) {
   const way = [pooling.join(" and "), ...(normalises ? ["to a length of 1"] : [])].join(", ");
   return {
-    task: `${kind} of texts, by ${source}`,
+    task: `${kind} of texts with -o texts=true, by ${source}`,
     ...(pooling.length > 0 && { pooling: way }),
     ...(dimensions !== undefined && { dimensions: String(dimensions) }),
     ...(labels.length > 0 && { labels: labels.join(", ") }),

@@ -2,7 +2,7 @@ import { join } from "node:path";
 import { describe, expect, test } from "vitest";
 import onnx from "../../../src/drivers/onnx/onnx.ts";
 import { loadHostedModel } from "../../../src/models/load-hosted-model.ts";
-import { createSilentLogger } from "../../../src/observability/logger.ts";
+import { createSilentLogger, type Logger } from "../../../src/observability/logger.ts";
 import { CancelSource } from "../../../src/platform/async/cancel-source.ts";
 import { toNested } from "../../../src/tensor/elements.ts";
 import { toTensors, type Values } from "../../../src/tensor/plain-value.ts";
@@ -15,12 +15,13 @@ interface Folder {
   readonly config: object;
   readonly files?: Record<string, string>;
   readonly options?: Record<string, string>;
+  readonly log?: Logger;
 }
 
-async function load({ model, config, files = {}, options = {} }: Folder) {
+async function load({ model, config, files = {}, options = {}, log = createSilentLogger() }: Folder) {
   const own = { ...toyTokenizer(), "config.json": JSON.stringify(config), "model.onnx": model, ...files };
   const path = join(tempFolder(own), "model.onnx");
-  const loaded = await loadHostedModel({ driver: onnx, path, options, threads: 1 }, createSilentLogger());
+  const loaded = await loadHostedModel({ driver: onnx, path, options: { texts: "true", ...options }, threads: 1 }, log);
   const run = (inputs: Values, signature = "serving_default") =>
     loaded.predict(toTensors(inputs), { signature, signal: new CancelSource() });
   return { ...loaded, run };
@@ -37,6 +38,26 @@ const modules = (...types: string[]) => ({
   "modules.json": JSON.stringify(
     types.map((type) => ({ type: `sentence_transformers.models.${type}`, path: "1_Pooling" })),
   ),
+});
+
+describe("without the option", () => {
+  const hints: unknown[] = [];
+  const log = { ...createSilentLogger(), info: (...said: unknown[]) => void hints.push(said) };
+  const options = { texts: "false", truncate: "of the hooks", max_tokens: "some", dimensions: "x" };
+
+  test("a model is as it was, options of these names are others', and the log says that it could take texts", async () => {
+    const plain = await load({ ...encoder, options, log });
+    expect(Object.keys(plain.signatures)).toEqual(["serving_default"]);
+    expect(plain.signatures.serving_default?.inputs?.map(({ name }) => name)).toEqual(["input_ids", "attention_mask"]);
+    await plain.close();
+    expect(hints).toEqual([["takes texts with -o texts=true", { task: "embedding", by: "config.json" }]]);
+  });
+
+  test("damaged files beside a model keep none from loading", async () => {
+    const files = { "tokenizer.json": "{", "tokenizer_config.json": "[" };
+    await (await load({ ...encoder, files, options })).close();
+    await expect(load({ ...encoder, files })).rejects.toThrow("tokenizer");
+  });
 });
 
 describe("an embedding model", () => {
@@ -89,9 +110,6 @@ describe("an embedding model", () => {
     const outputs = await model.predict(ids, { signature: "tokens", signal: new CancelSource() });
     expect(numbers(outputs, "last_hidden_state")).toEqual([[[3, 0, 0]]]);
     await model.close();
-    const plain = await load({ ...encoder, options: { texts: "false" } });
-    expect(Object.keys(plain.signatures)).toEqual(["serving_default"]);
-    await plain.close();
   });
 
   test("cuts long texts as it is told, or refuses them", async () => {

@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
 import { type Driver, defineDriver } from "../../../src/drivers/driver.ts";
 import type { OptionTable } from "../../../src/drivers/option-table.ts";
-import { HOST_OPTIONS } from "../../../src/models/host-options.ts";
+import { HOST_OPTIONS, takesHostOption } from "../../../src/models/host-options.ts";
 import { createSilentLogger } from "../../../src/observability/logger.ts";
 import {
   assertTakesOptions,
@@ -31,13 +31,23 @@ async function check(shared: Record<string, string>, hooks?: { options?: OptionT
   return warnings;
 }
 
-const TAKES = `first takes device; second takes graph; every driver takes ${Object.keys(HOST_OPTIONS).join(", ")}.`;
+const COMMON = Object.keys(HOST_OPTIONS).filter((key) => takesHostOption(key, {}));
+const TAKES = `first takes device; second takes graph; every driver takes ${COMMON.join(", ")}.`;
 const declared: OptionTable = { moods: { type: "string", help: "" }, count: { type: "integer", help: "" } };
 
 describe("a key", () => {
   test("that any driver, the host or the hooks know is taken", async () => {
     expect(await check({ device: "CPU", graph: "g", max_batch_size: "4" })).toEqual([]);
     expect(await check({ device: "CPU", moods: "a" }, { options: declared })).toEqual([]);
+  });
+
+  test("for texts is the server's beside texts=true alone, for all models or one", async () => {
+    expect(await check({ texts: "true", truncate: "left" })).toEqual([]);
+    expect(await check({ texts: "true" }, undefined, { truncate: "left" })).toEqual([]);
+    expect(await check({ truncate: "left" }, undefined, { texts: "true" })).toEqual([]);
+    await expect(check({ truncate: "left" })).rejects.toThrow('"truncate". It is one with -o texts=true.');
+    await expect(check({}, undefined, { dimensions: "2" })).rejects.toThrow('no option "dimensions"');
+    expect(await check({ truncate: "left" }, {})).toMatchObject([expect.stringContaining("it goes to the hooks")]);
   });
 
   test("that was given for all models may be another driver's, or that of Python hooks", async () => {

@@ -2,7 +2,6 @@ import { stat } from "node:fs/promises";
 import { basename, join, parse, resolve } from "node:path";
 import { DRIVER_NAMES, detectDriver, findDriver } from "../../../drivers/registry.ts";
 import { failedPrecondition } from "../../../errors.ts";
-import { EXPORT_FOLDERS } from "../../../text/tokenizer-folder.ts";
 import type { ModelConfig } from "../config/model-config.ts";
 import { type FolderEntry, isVersionFolder, listFolder } from "./list-folder.ts";
 
@@ -52,9 +51,6 @@ async function chooseModel(path: string, driver: string | undefined): Promise<st
   const entries = await listFolder(path);
   const models = await modelsIn(entries, driver);
   const [only, second] = models;
-  const exported = entries.find(({ kind, name }) => kind === "folder" && EXPORT_FOLDERS.includes(name));
-  if (only === undefined && exported !== undefined && entries.some(({ name }) => name === "tokenizer.json"))
-    return chooseModel(exported.path, driver);
   if (only === undefined) assertNoVersions(path, entries);
   if (only === undefined) return path;
   if (second === undefined) return only.path;

@@ -1,5 +1,5 @@
 import { access } from "node:fs/promises";
-import { basename, parse, resolve, sep } from "node:path";
+import { basename, parse, resolve } from "node:path";
 import { pathHint } from "../../../drivers/file-kind.ts";
 import { failedPrecondition, publicText, ServingError } from "../../../errors.ts";
 import { readProblem } from "../../../platform/text/file-problem.ts";
@@ -129,7 +129,7 @@ function refusedModel(place: { readonly name: string; readonly path: string }, r
  * a model, or versions of one.
  */
 export async function modelsBeside(folder: string, model: string): Promise<readonly FolderEntry[]> {
-  const others = (await listFolder(folder)).filter(({ path }) => path !== model && !model.startsWith(path + sep));
+  const others = (await listFolder(folder)).filter(({ path }) => path !== model);
   const detected = await modelsIn(others);
   const folders = others.filter((entry) => entry.kind === "folder" && !detected.includes(entry));
   const holding = await Promise.all(folders.map(({ path }) => holdsModel(path)));

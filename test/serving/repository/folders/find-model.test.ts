@@ -2,7 +2,6 @@ import { mkdirSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { expect, test } from "vitest";
 import { findModel } from "../../../../src/serving/repository/folders/find-model.ts";
-import { modelsBeside } from "../../../../src/serving/repository/folders/list-models.ts";
 import { tempFolder } from "../../../helpers/temp-folder.ts";
 
 /** A folder called half with empty files. */
@@ -28,15 +27,6 @@ test.each([
     });
   },
 );
-
-test("a folder of transformers means the graph that was exported into a folder of it, and nothing is beside it", async () => {
-  const folder = folderOf("tokenizer.json", "config.json", "onnx/model.onnx", "onnx/model_quantized.onnx");
-  const model = join(folder, "onnx", "model.onnx");
-  expect(await findModel(folder)).toBe(model);
-  expect(await modelsBeside(folder, model)).toEqual([]);
-  const others = folderOf("onnx/model.onnx", "notes.txt");
-  expect(await findModel(others)).toBe(others);
-});
 
 test("the only model of a folder is found, be it in a folder with a number", async () => {
   const saved = folderOf("1/saved_model.pb");
