@@ -39,21 +39,27 @@ interface ToyEncoder {
   /** Numbers of each token's vector, a row for each of the vocabulary. */
   readonly table: readonly (readonly number[])[];
   readonly output?: string;
+  /** Names of its inputs, of which it takes the first into account. Default `input_ids`, `attention_mask`. */
+  readonly inputs?: readonly string[];
+  /** Rows and tokens of a run. Default: any. */
+  readonly shape?: readonly (string | number)[];
 }
 
 /** A model of texts: a table of vectors, by the number of the token. */
-export function toyEncoder({ head = "tokens", table, output = "last_hidden_state" }: ToyEncoder): Uint8Array {
+export function toyEncoder(given: ToyEncoder): Uint8Array {
+  const { head = "tokens", table, output = "last_hidden_state", shape = ["batch", "tokens"] } = given;
+  const { inputs = ["input_ids", "attention_mask"] } = given;
   const width = table[0]?.length ?? 0;
-  const ids = (name: string) => ({ name, type: { elemType: "int64", shape: ["batch", "tokens"] } }) as const;
+  const ids = (name: string) => ({ name, type: { elemType: "int64", shape: [...shape] } }) as const;
   const found = head === "tokens" ? output : "vectors";
   const mean = { op: "ReduceMean", inputs: ["vectors"], outputs: [output], attributes: { axes: [1], keepdims: 0 } };
   const graph: OnnxGraph = {
     name: "encoder",
-    inputs: [ids("input_ids"), ids("attention_mask")],
+    inputs: inputs.map(ids),
     outputs: [
       {
         name: output,
-        type: { elemType: "float32", shape: head === "tokens" ? ["batch", "tokens", width] : ["batch", width] },
+        type: { elemType: "float32", shape: head === "tokens" ? [...shape, width] : [shape[0] ?? "batch", width] },
       },
     ],
     initializers: [

@@ -1,3 +1,4 @@
+import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { expect, test } from "vitest";
 import { connectKserve } from "../helpers/kserve-grpc.ts";
@@ -6,11 +7,11 @@ import { tempFolder } from "../helpers/temp-folder.ts";
 import { tableOf, toyEncoder, toyTokenizer } from "../helpers/text-model.ts";
 
 /** A folder as transformers and its exporters write it. */
-function modelFolder(): string {
+function modelFolder(inputs?: readonly string[]): string {
   return tempFolder({
     ...toyTokenizer(),
     "config.json": JSON.stringify({ architectures: ["BertModel"], hidden_size: 2, max_position_embeddings: 16 }),
-    "model.onnx": toyEncoder({ table: tableOf({ good: [3, 0], bad: [0, 3] }) }),
+    "model.onnx": toyEncoder({ table: tableOf({ good: [3, 0], bad: [0, 3] }), ...(inputs && { inputs }) }),
   });
 }
 
@@ -48,23 +49,34 @@ test("a folder with a tokenizer beside an encoder is served: every protocol take
   expect(await grpc("ModelInfer", message)).toMatchObject({ outputs: [{ name: "embedding" }] });
 });
 
-test("hooks work with a tokenizer, by kserving/text", async () => {
-  const folder = modelFolder();
-  const hooks = join(folder, "..", `${folder.split("/").pop()}`, "own-hooks.ts");
-  const source = `
-    import { loadTokenizer, textsOf } from "kserving/text";
-    const tokenizer = await loadTokenizer(${JSON.stringify(folder)});
-    export const preprocess = async ({ words }) => {
-      const { inputIds, attentionMask } = await tokenizer.encode(textsOf(words));
-      return { input_ids: inputIds, attention_mask: attentionMask };
-    };
-  `;
-  const { writeFileSync } = await import("node:fs");
+/** A server of the model with hooks beside it, in TypeScript. */
+async function withHooks(folder: string, source: string, more: object = {}): Promise<string> {
+  const hooks = join(folder, "own-hooks.ts");
   writeFileSync(hooks, source);
-  const model = { stages: [{ path: join(folder, "model.onnx") }], hooks, name: "words" };
-  const { httpUrl } = await startServer(model as never);
-  const inputs = [{ name: "words", datatype: "BYTES", shape: [1], data: ["bad"] }];
-  expect(await post(`${httpUrl}/v2/models/words/infer`, { inputs })).toMatchObject({
-    outputs: [{ shape: [1, 3, 2], data: [0, 0, 0, 3, 0, 0] }],
+  const model = { stages: [{ path: join(folder, "model.onnx") }], hooks, name: "words", ...more };
+  return (await startServer(model as never)).httpUrl;
+}
+
+const EXAMPLE = /```ts\n(import \{ defineHooks \}.*?)```/s.exec(readFileSync("docs/text.md", "utf8"))?.[1] ?? "";
+const WORD = { name: "text", datatype: "BYTES", shape: [1], data: ["bad bad"] };
+
+test("the guide's hooks work as they stand: they have a tokenizer, by kserving/text", async () => {
+  const folder = modelFolder(["input_ids", "attention_mask", "token_type_ids"]);
+  expect(EXAMPLE).toContain('"./all-MiniLM-L6-v2"');
+  const httpUrl = await withHooks(folder, EXAMPLE.replace("./all-MiniLM-L6-v2", folder));
+  expect(await post(`${httpUrl}/v2/models/words/infer`, { inputs: [WORD] })).toMatchObject({
+    outputs: [{ name: "embedding", shape: [1, 2], data: [0, 1] }],
+  });
+});
+
+test("hooks of a model that takes texts give it texts", async () => {
+  const source = `
+    const more = (text) => new TextEncoder().encode(new TextDecoder().decode(text) + " good");
+    export const preprocess = ({ text }) => ({ text: { ...text, data: text.data.map(more) } });
+    export const postprocess = ({ embedding }) => ({ vector: embedding });
+  `;
+  const httpUrl = await withHooks(modelFolder(), source, ASKED);
+  expect(await post(`${httpUrl}/v2/models/words/infer`, { inputs: [WORD] })).toMatchObject({
+    outputs: [{ name: "vector", shape: [1, 2], data: [expect.closeTo(0.6), expect.closeTo(1.2)] }],
   });
 });

@@ -1,5 +1,5 @@
 import type { Model, PredictCall } from "../../drivers/driver.ts";
-import { invalidArgument } from "../../errors.ts";
+import { failedPrecondition, invalidArgument } from "../../errors.ts";
 import type { Logger } from "../../observability/logger.ts";
 import { convertTensor } from "../../tensor/convert-tensor.ts";
 import { DEFAULT_SIGNATURE, defaultSignatureName, type Signature } from "../../tensor/signature/signature.ts";
@@ -50,6 +50,10 @@ export async function withTexts(model: Model, { path, choices, log }: TextSource
   const answer = task && createAnswer(task, own, choices);
   if (task === undefined || answer === undefined) return model;
   const tokenizer = await loadTokenizer(task.folder);
+  if (Object.hasOwn(model.signatures, TOKENS_SIGNATURE))
+    throw failedPrecondition(
+      `The model has a signature "${TOKENS_SIGNATURE}" already, which the option texts gives to its own inputs; leave the option out.`,
+    );
   const { kind, source } = task;
   log.info("the model takes texts", { task: kind, by: source, maxTokens: choices.maxTokens ?? task.maxTokens });
   return new TextModel(model, { task, answer, tokenizer, choices }).asModel();
@@ -83,13 +87,15 @@ class TextModel {
     const tokens = { ...signatures[this.#own], byInputs: true as const };
     return {
       ...this.#model,
-      signatures: { [DEFAULT_SIGNATURE]: { inputs, outputs }, [TOKENS_SIGNATURE]: tokens },
+      signatures: { ...signatures, [DEFAULT_SIGNATURE]: { inputs, outputs }, [TOKENS_SIGNATURE]: tokens },
       // Its time depends on the texts, and a copy for the main thread would not have the tokenizer.
       isSteady: false,
-      predict: (given, call) =>
-        call.signature === TOKENS_SIGNATURE
-          ? this.#model.predict(given, callWith(call, this.#own, call.outputs))
-          : this.#predict(given, call),
+      predict: (given, call) => {
+        const { signature } = call;
+        if (signature === TOKENS_SIGNATURE) return this.#model.predict(given, callWith(call, this.#own, call.outputs));
+        const isOther = signature !== DEFAULT_SIGNATURE && Object.hasOwn(signatures, signature);
+        return isOther ? this.#model.predict(given, call) : this.#predict(given, call);
+      },
       close: () => this.#model.close(),
     };
   }

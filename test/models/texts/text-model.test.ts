@@ -1,7 +1,9 @@
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
+import type { PredictCall } from "../../../src/drivers/driver.ts";
 import onnx from "../../../src/drivers/onnx/onnx.ts";
 import { loadHostedModel } from "../../../src/models/load-hosted-model.ts";
+import { withTexts } from "../../../src/models/texts/text-model.ts";
 import { createSilentLogger, type Logger } from "../../../src/observability/logger.ts";
 import { CancelSource } from "../../../src/platform/async/cancel-source.ts";
 import { toNested } from "../../../src/tensor/elements.ts";
@@ -24,7 +26,7 @@ async function load({ model, config, files = {}, options = {}, log = createSilen
   const loaded = await loadHostedModel({ driver: onnx, path, options: { texts: "true", ...options }, threads: 1 }, log);
   const run = (inputs: Values, signature = "serving_default") =>
     loaded.predict(toTensors(inputs), { signature, signal: new CancelSource() });
-  return { ...loaded, run };
+  return { ...loaded, path, run };
 }
 
 const numbers = (tensors: Tensors, name: string) =>
@@ -110,6 +112,24 @@ describe("an embedding model", () => {
     const outputs = await model.predict(ids, { signature: "tokens", signal: new CancelSource() });
     expect(numbers(outputs, "last_hidden_state")).toEqual([[[3, 0, 0]]]);
     await model.close();
+  });
+
+  test("keeps the model's other signatures, and is refused one that has the name tokens", async () => {
+    const own = await load({ ...encoder, options: { texts: "false" } });
+    const { serving_default: spec = {} } = own.signatures;
+    const called: string[] = [];
+    const predict = async (_: Tensors, { signature }: PredictCall) => (called.push(signature), toTensors({}));
+    const model = { signatures: { serving_default: spec, other: spec }, predict, close: async () => {} };
+    const source = { path: own.path, choices: { isAsked: true }, log: createSilentLogger() };
+    const texted = await withTexts(model, source);
+    expect(Object.keys(texted.signatures)).toEqual(["serving_default", "other", "tokens"]);
+    const ids = toTensors({ input_ids: [[5]], attention_mask: [[1]] }, () => "int64");
+    for (const signature of ["other", "tokens"])
+      await texted.predict(ids, { signature, signal: new AbortController().signal });
+    expect(called).toEqual(["other", "serving_default"]);
+    const taken = { ...model, signatures: { serving_default: spec, tokens: spec } };
+    await expect(withTexts(taken, source)).rejects.toThrow('has a signature "tokens" already');
+    await own.close();
   });
 
   test("cuts long texts as it is told, or refuses them", async () => {
