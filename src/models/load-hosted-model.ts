@@ -72,8 +72,9 @@ async function openModel(
   if (source.foreignName !== undefined) assertModel(loaded, source.driver.name);
   try {
     if (batching !== undefined) answeringOnce(loaded, source.driver);
-    const flexibly = flexible ? flexibleBatch(answeringOnce(loaded, source.driver)) : loaded;
-    const model = answersOnce(flexibly) ? await takingTexts(flexibly, source, { texts, log }) : flexibly;
+    const own = answersOnce(loaded) ? await takingTexts(loaded, source, { texts, log }) : loaded;
+    // A model of texts runs in its fixed size by itself.
+    const model = flexible && own === loaded ? flexibleBatch(answeringOnce(loaded, source.driver)) : own;
     if (batching !== undefined) Object.values(model.signatures).forEach(assertBatchable);
     return model;
   } catch (reason) {

@@ -47,6 +47,12 @@ export async function readTextTask(path: string): Promise<TextTask | undefined> 
   return task && { folder, ...task, ...(maxTokens !== undefined && { maxTokens }) };
 }
 
+/** The encoders that a plain `config.json` is believed of; a name in `architectures` says too little. */
+const ENCODERS: readonly unknown[] = [
+  ...["albert", "bert", "camembert", "deberta", "deberta-v2", "distilbert", "electra", "modernbert", "mpnet", "new"],
+  ...["nomic_bert", "roberta", "xlm-roberta", "xlm-roberta-xl"],
+];
+
 type FoundTask = Omit<TextTask, "folder" | "maxTokens">;
 const NOTHING = { pooling: [], normalises: false, labels: [], activation: "none" } as const;
 
@@ -65,8 +71,11 @@ async function embeddingTask(folder: string, config: Config): Promise<FoundTask 
     const normalises = modules.some(({ type }) => type === "Normalize");
     return { ...base, ...all, pooling: kinds, normalises, source: "modules.json" };
   }
-  const isEncoder = architecturesOf(config).some((name) => /^(?!.*(?:LMHead|CausalLM)).*Model$/.test(name));
-  return isEncoder && config.is_decoder !== true ? { ...base, pooling: ["mean"], source: "config.json" } : undefined;
+  const isEncoder = ENCODERS.includes(config.model_type) && config.is_decoder !== true;
+  const isPlain = architecturesOf(config).some((name) => /^(?!.*(?:LMHead|CausalLM)).*Model$/.test(name));
+  return isEncoder && isPlain && config.is_encoder_decoder !== true
+    ? { ...base, pooling: ["mean"], source: "config.json" }
+    : undefined;
 }
 
 interface Module {
@@ -112,7 +121,7 @@ async function readPooling(folder: string): Promise<readonly PoolingKind[]> {
 
 /** By the architecture, and for classes of texts by what they exclude. */
 function classifierTask(config: Config): FoundTask | undefined {
-  const names = architecturesOf(config);
+  const names = config.is_encoder_decoder === true ? [] : architecturesOf(config);
   const labels = labelsOf(config);
   const base = { ...NOTHING, labels, source: "config.json" };
   if (names.some((name) => name.endsWith("ForTokenClassification")))

@@ -10,7 +10,12 @@ import { tableOf, toyEncoder, toyTokenizer } from "../helpers/text-model.ts";
 function modelFolder(inputs?: readonly string[]): string {
   return tempFolder({
     ...toyTokenizer(),
-    "config.json": JSON.stringify({ architectures: ["BertModel"], hidden_size: 2, max_position_embeddings: 16 }),
+    "config.json": JSON.stringify({
+      architectures: ["BertModel"],
+      model_type: "bert",
+      hidden_size: 2,
+      max_position_embeddings: 16,
+    }),
     "model.onnx": toyEncoder({ table: tableOf({ good: [3, 0], bad: [0, 3] }), ...(inputs && { inputs }) }),
   });
 }

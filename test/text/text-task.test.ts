@@ -9,7 +9,9 @@ const json = (files: Record<string, unknown>) =>
   Object.fromEntries(Object.entries(files).map(([name, value]) => [name, JSON.stringify(value)]));
 const taskOf = (files: Record<string, unknown>, model = "model.onnx") =>
   readTextTask(join(tempFolder(json({ "tokenizer.json": {}, ...files })), model));
-const architecture = (name: string, more: object = {}) => ({ "config.json": { architectures: [name], ...more } });
+const architecture = (name: string, more: object = {}) => ({
+  "config.json": { architectures: [name], model_type: "bert", ...more },
+});
 
 const MODULES = [
   { path: "", type: "sentence_transformers.models.Transformer" },
@@ -91,6 +93,11 @@ test("other models are none of texts: without a tokenizer or a configuration, an
   expect(await taskOf({})).toBeUndefined();
   expect(await taskOf(architecture("LlamaForCausalLM"))).toBeUndefined();
   expect(await taskOf(architecture("BertModel", { is_decoder: true }))).toBeUndefined();
+  expect(await taskOf(architecture("T5Model", { model_type: "t5" }))).toBeUndefined();
+  expect(await taskOf(architecture("CLIPModel", { model_type: "clip" }))).toBeUndefined();
+  expect(await taskOf(architecture("BertModel", { is_encoder_decoder: true }))).toBeUndefined();
+  const writer = architecture("BartForSequenceClassification", { is_encoder_decoder: true });
+  expect(await taskOf(writer)).toBeUndefined();
 });
 
 test("a graph in the folder onnx has the tokenizer above it", async () => {

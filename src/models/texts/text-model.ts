@@ -22,6 +22,7 @@ const ENCODED: Readonly<Record<string, keyof Pick<EncodedTexts, "inputIds" | "at
 
 /** Rows of a run at most: texts of like lengths go together, so that short ones are not padded to long ones. */
 const RUN_ROWS = 32;
+const NO_LIMIT = Number.POSITIVE_INFINITY;
 
 /** A model, the path that it was loaded from, and how it is to be served. */
 interface TextSource {
@@ -56,7 +57,26 @@ export async function withTexts(model: Model, { path, choices, log }: TextSource
     );
   const { kind, source } = task;
   log.info("the model takes texts", { task: kind, by: source, maxTokens: choices.maxTokens ?? task.maxTokens });
-  return new TextModel(model, { task, answer, tokenizer, choices }).asModel();
+  return new TextModel(model, { task, answer, tokenizer, choices, sizes: fixedSizes(own) }).asModel();
+}
+
+/** Rows and tokens of each run of a model that takes no others; absent = any. */
+interface FixedSizes {
+  readonly rows?: number;
+  readonly tokens?: number;
+}
+
+function fixedSizes({ inputs = [] }: Signature): FixedSizes {
+  const odd = inputs.find(({ shape }) => shape !== undefined && shape.length !== 2);
+  if (odd !== undefined)
+    throw failedPrecondition(`The model's input ${odd.name} has the shape [${odd.shape}]; expected rows of tokens.`);
+  const [rows, tokens] = [0, 1].map((axis) => {
+    const sizes = inputs.map(({ shape }) => Number(shape?.[axis])).filter((size) => size > 0);
+    if (new Set(sizes).size > 1)
+      throw failedPrecondition(`The model's inputs have ${sizes.join(" and ")} in one dimension; expected one size.`);
+    return sizes[0];
+  });
+  return { ...(rows !== undefined && { rows }), ...(tokens !== undefined && { tokens }) };
 }
 
 function isEncoder({ inputs = [] }: Signature): boolean {
@@ -68,6 +88,7 @@ interface TextParts {
   readonly answer: TextAnswer;
   readonly tokenizer: Tokenizer;
   readonly choices: TextChoices;
+  readonly sizes: FixedSizes;
 }
 
 class TextModel {
@@ -101,19 +122,17 @@ class TextModel {
   }
 
   async #predict(given: Tensors, call: PredictCall): Promise<Tensors> {
-    const { answer } = this.#parts;
+    const { answer, sizes } = this.#parts;
     const texts = readTexts(
       given,
       answer.inputs.map(({ name }) => name),
     );
     const rows: (readonly unknown[])[] = new Array(texts.length);
-    for (const places of groupsOf(texts)) {
+    for (const places of groupsOf(texts, sizes.rows ?? RUN_ROWS)) {
       call.signal.throwIfAborted();
-      const { outputs, encoded } = await this.#run(
-        places.map((place) => texts[place] ?? ""),
-        call,
-      );
-      const answers = answer.rowsOf(outputs, { encoded, texts: places.map((place) => texts[place] ?? "") });
+      const own = places.map((place) => texts[place] ?? "");
+      const { outputs, encoded } = await this.#run(own, call);
+      const answers = answer.rowsOf(outputs, { encoded, texts: own });
       for (const [index, place] of places.entries()) rows[place] = answers[index] ?? [];
     }
     const all = answer.toTensors(rows);
@@ -122,10 +141,13 @@ class TextModel {
   }
 
   async #run(texts: readonly TextInput[], call: PredictCall) {
-    const { tokenizer, task, answer, choices } = this.#parts;
-    const maxTokens = choices.maxTokens ?? task.maxTokens;
-    const encoded = await tokenizer.encode(texts, {
-      ...(maxTokens !== undefined && { maxTokens }),
+    const { tokenizer, task, answer, choices, sizes } = this.#parts;
+    const { rows = 0, tokens } = sizes;
+    const maxTokens = Math.min(choices.maxTokens ?? task.maxTokens ?? NO_LIMIT, tokens ?? NO_LIMIT);
+    const padding = new Array<TextInput>(Math.max(0, rows - texts.length)).fill(texts[0] ?? "");
+    const encoded = await tokenizer.encode([...texts, ...padding], {
+      ...(maxTokens !== NO_LIMIT && { maxTokens }),
+      ...(tokens !== undefined && { padding: tokens }),
       ...(choices.truncate !== undefined && { truncate: choices.truncate }),
       offsets: task.kind === "entities",
       signal: call.signal,
@@ -164,11 +186,11 @@ function readTexts(given: Tensors, names: readonly string[]): readonly TextInput
 }
 
 /** The places of texts that run together: of like lengths, a number of them at most. */
-function groupsOf(texts: readonly TextInput[]): readonly (readonly number[])[] {
+function groupsOf(texts: readonly TextInput[], most: number): readonly (readonly number[])[] {
   const lengthOf = (text: TextInput | undefined) =>
     typeof text === "string" ? text.length : (text?.join("").length ?? 0);
   const places = texts.map((_, place) => place).sort((one, other) => lengthOf(texts[one]) - lengthOf(texts[other]));
   const groups: number[][] = [];
-  for (let start = 0; start < places.length; start += RUN_ROWS) groups.push(places.slice(start, start + RUN_ROWS));
+  for (let start = 0; start < places.length; start += most) groups.push(places.slice(start, start + most));
   return groups;
 }

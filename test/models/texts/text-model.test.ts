@@ -35,7 +35,10 @@ const texts = (tensors: Tensors, name: string) =>
   toNested(tensors[name]!, (value) => Buffer.from(value as never).toString());
 
 const table = tableOf({ good: [3, 0, 0], bad: [0, 4, 0], "[CLS]": [0, 0, 5] });
-const encoder = { model: toyEncoder({ table }), config: { architectures: ["BertModel"], hidden_size: 3 } };
+const encoder = {
+  model: toyEncoder({ table }),
+  config: { architectures: ["BertModel"], model_type: "bert", hidden_size: 3 },
+};
 const modules = (...types: string[]) => ({
   "modules.json": JSON.stringify(
     types.map((type) => ({ type: `sentence_transformers.models.${type}`, path: "1_Pooling" })),
@@ -130,6 +133,20 @@ describe("an embedding model", () => {
     const taken = { ...model, signatures: { serving_default: spec, tokens: spec } };
     await expect(withTexts(taken, source)).rejects.toThrow('has a signature "tokens" already');
     await own.close();
+  });
+
+  test("of a fixed size runs in that, with padding", async () => {
+    const model = toyEncoder({ table, shape: [2, 4] });
+    for (const options of [{}, { flexible_batch_size: "true" }]) {
+      const fixed = await load({ ...encoder, model, options });
+      const outputs = await fixed.run({ text: ["bad good bad", "good", "bad"] });
+      expect(numbers(outputs, "embedding")).toEqual([
+        [0.75, 1, 1.25],
+        [1, 0, 1.667],
+        [0, 1.333, 1.667],
+      ]);
+      await fixed.close();
+    }
   });
 
   test("cuts long texts as it is told, or refuses them", async () => {
