@@ -28,6 +28,8 @@ export interface EncodeOptions {
   readonly specialTokens?: boolean;
   /** True finds {@link EncodedTexts.offsets} too. Default false. */
   readonly offsets?: boolean;
+  /** Numbers of the texts in errors. Default: their places. */
+  readonly indices?: readonly number[];
   /** Ends the work on long texts. */
   readonly signal?: AbortSignal;
 }
@@ -64,8 +66,10 @@ export class Tokenizer {
    */
   async encode(texts: readonly TextInput[], options: EncodeOptions = {}): Promise<EncodedTexts> {
     const rows: EncodedRow[] = [];
-    for (const [index, text] of texts.entries())
+    for (const [place, text] of texts.entries()) {
+      const index = options.indices?.[place] ?? place;
       rows.push(await this.#encodeOne(checkText(text, index), index, options));
+    }
     const { padding = "longest", offsets = false } = options;
     const isLeft = this.#files.config.padding_side === "left";
     const minimum = padding === "longest" ? 0 : padding;

@@ -131,7 +131,7 @@ class TextModel {
     for (const places of groupsOf(texts, sizes.rows ?? RUN_ROWS)) {
       call.signal.throwIfAborted();
       const own = places.map((place) => texts[place] ?? "");
-      const { outputs, encoded } = await this.#run(own, call);
+      const { outputs, encoded } = await this.#run(own, places, call);
       const answers = answer.rowsOf(outputs, { encoded, texts: own });
       for (const [index, place] of places.entries()) rows[place] = answers[index] ?? [];
     }
@@ -140,7 +140,7 @@ class TextModel {
     return wanted === undefined ? all : createTensors(Object.entries(all).filter(([name]) => wanted.includes(name)));
   }
 
-  async #run(texts: readonly TextInput[], call: PredictCall) {
+  async #run(texts: readonly TextInput[], indices: readonly number[], call: PredictCall) {
     const { tokenizer, task, answer, choices, sizes } = this.#parts;
     const { rows = 0, tokens } = sizes;
     const maxTokens = Math.min(choices.maxTokens ?? task.maxTokens ?? NO_LIMIT, tokens ?? NO_LIMIT);
@@ -150,6 +150,7 @@ class TextModel {
       ...(tokens !== undefined && { padding: tokens }),
       ...(choices.truncate !== undefined && { truncate: choices.truncate }),
       offsets: task.kind === "entities",
+      indices,
       signal: call.signal,
     });
     const specs = this.#model.signatures[this.#own]?.inputs ?? [];

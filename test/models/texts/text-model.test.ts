@@ -155,6 +155,7 @@ describe("an embedding model", () => {
     await cut.close();
     const refusing = await load({ ...encoder, options: { max_tokens: "3", truncate: "refuse" } });
     await expect(refusing.run({ text: ["bad good"] })).rejects.toThrow("Text 0 has more than 3 tokens");
+    await expect(refusing.run({ text: ["bad good bad", "bad"] })).rejects.toThrow("Text 0 has more than 3 tokens");
     await refusing.close();
   });
 
