@@ -188,9 +188,8 @@ function readTexts(given: Tensors, names: readonly string[]): readonly TextInput
 
 /** The places of texts that run together: of like lengths, a number of them at most. */
 function groupsOf(texts: readonly TextInput[], most: number): readonly (readonly number[])[] {
-  const lengthOf = (text: TextInput | undefined) =>
-    typeof text === "string" ? text.length : (text?.join("").length ?? 0);
-  const places = texts.map((_, place) => place).sort((one, other) => lengthOf(texts[one]) - lengthOf(texts[other]));
+  const lengths = texts.map((text) => (typeof text === "string" ? text.length : text[0].length + text[1].length));
+  const places = texts.map((_, place) => place).sort((one, other) => (lengths[one] ?? 0) - (lengths[other] ?? 0));
   const groups: number[][] = [];
   for (let start = 0; start < places.length; start += most) groups.push(places.slice(start, start + most));
   return groups;
