@@ -118,13 +118,15 @@ interface Cut {
   readonly room: number;
   /** True if beginnings are cut off, and not ends. */
   readonly keepsEnd: boolean;
+  /** True if the row has ranges. */
+  readonly offsets: boolean;
 }
 
 /** The tokens of one or two texts, cut to the room that there is, with the special ones around them. */
 export function toRow(
   template: readonly TemplateItem[],
   found: readonly FoundTokens[],
-  { room, keepsEnd }: Cut,
+  { room, keepsEnd, offsets }: Cut,
 ): EncodedRow {
   const lengths = found.map(({ ids }) => ids.length);
   const kept = longestFirst(lengths, room);
@@ -134,7 +136,7 @@ export function toRow(
   const add = (id: number, type: number, range: readonly [number, number]) => {
     ids.push(id);
     types.push(type);
-    ranges.push(range);
+    if (offsets) ranges.push(range);
   };
   for (const item of template) {
     for (const id of item.ids ?? []) add(id, item.type, [0, 0]);

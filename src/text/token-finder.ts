@@ -10,6 +10,8 @@ const SECTION = 16_384;
 const REACH = 4096;
 /** Longest time without a turn of the event loop, in milliseconds. */
 const TURN_MS = 10;
+/** Tokens that are kept of a text of which only the last ones are needed, besides these. */
+const KEPT = 65_536;
 /** Tokens between two looks at the clock. */
 const LOOKS = 256;
 
@@ -28,6 +30,10 @@ export interface FoundTokens {
 export interface Finding {
   /** Stops once there are more tokens than this. */
   readonly most?: number;
+  /** Finds at least these last ones, if the others are not needed. */
+  readonly last?: number;
+  /** The turns of several texts together. */
+  readonly turns?: Turns;
   /** Finds their ranges too. */
   readonly offsets?: boolean;
   readonly signal?: AbortSignal;
@@ -74,10 +80,9 @@ export class TokenFinder {
   /** Throws `invalid_argument` for a half of a surrogate pair. */
   async find(
     text: string,
-    { most = Number.POSITIVE_INFINITY, offsets = false, signal, name = "0" }: Finding,
+    { most = Number.POSITIVE_INFINITY, last, offsets = false, signal, turns = new Turns(signal), name = "0" }: Finding,
   ): Promise<FoundTokens> {
     const tokens: FoundTokens = { ids: [], starts: [], ends: [] };
-    const turns = new Turns(signal);
     for (let start = 0; start < text.length && tokens.ids.length <= most; ) {
       if (turns.isOver()) await turns.next();
       const end = sectionEnd(text, start);
@@ -92,8 +97,10 @@ export class TokenFinder {
         tokens.ids.push(token.id);
         if (offsets) tokens.starts.push(token.start);
         if (offsets) tokens.ends.push(token.end);
+        if (tokens.ids.length > most) break;
         if (tokens.ids.length % LOOKS === 0 && turns.isOver()) await turns.next();
       }
+      if (last !== undefined && tokens.ids.length > last + KEPT) dropFirst(tokens, last + 1);
       start = end;
     }
     if (offsets && this.#trimsOffsets) trimRanges(text, tokens, this.#keepsFirst);
@@ -137,8 +144,13 @@ export class TokenFinder {
   }
 }
 
-/** The turns of the event loop that a long text takes. */
-class Turns {
+/** One more than is needed shows that the text was cut. */
+function dropFirst({ ids, starts, ends }: FoundTokens, kept: number): void {
+  for (const list of [ids, starts, ends]) list.splice(0, Math.max(0, list.length - kept));
+}
+
+/** The turns of the event loop that long texts, or many, take. */
+export class Turns {
   readonly #signal: AbortSignal | undefined;
   #began = performance.now();
 

@@ -41,6 +41,8 @@ export class TokenModel {
   readonly #unknown: number | undefined;
   readonly #fuses: boolean;
   readonly #falls: boolean;
+  /** Units of the longest token. */
+  #longest = 0;
 
   constructor(json: TokenizerJson, config: Config, library: TokenizersLibrary) {
     const parts = {
@@ -53,6 +55,7 @@ export class TokenModel {
     this.library = new library.Tokenizer(parts, config);
     const { model } = this.library;
     this.#ids = model.tokens_to_ids;
+    for (const token of this.#ids.keys()) this.#longest = Math.max(this.#longest, token.length);
     this.#unknown = model.unk_token_id ?? undefined;
     const { fuse_unk: fuses, byte_fallback: falls } = json.model;
     this.#falls = falls === true;
@@ -74,7 +77,8 @@ export class TokenModel {
     if (kept !== undefined) return kept;
     const tokens = this.#encode(piece);
     if (this.#kept.size >= MOST_KEPT) this.#kept.clear();
-    this.#kept.set(piece, tokens);
+    // V8 cuts a piece as a view of its section, which a key would keep alive.
+    this.#kept.set(Buffer.from(piece, "utf16le").toString("utf16le"), tokens);
     return tokens;
   }
 
@@ -95,14 +99,22 @@ export class TokenModel {
   #ofWordPiece(model: LibraryModel, piece: string): PieceTokens {
     const { max_input_chars_per_word: most = 100, config } = model;
     const { continuing_subword_prefix: prefix = "##" } = config;
-    // Each character has one or two units: the library would make an array of all of them.
-    const tokens = piece.length > 2 * most ? [model.unk_token ?? ""] : model.encode([piece]);
-    const ids = tokens.map((token) => this.#ids.get(token) ?? this.#unknown ?? 0);
-    if (ids.length === 1) return { ids, starts: [0], ends: [piece.length] };
-    const ends: number[] = [];
-    for (const token of tokens)
-      ends.push((ends.at(-1) ?? String(prefix).length) + token.length - String(prefix).length);
-    return { ids, starts: [0, ...ends.slice(0, -1)], ends };
+    const tokens: { ids: number[]; starts: number[]; ends: number[] } = { ids: [], starts: [], ends: [] };
+    const unknown = this.#ids.get(model.unk_token ?? "") ?? this.#unknown ?? 0;
+    const whole = { ids: [unknown], starts: [0], ends: [piece.length] };
+    // Each character has one or two units.
+    if (piece.length > 2 * most || Array.from(piece).length > most) return whole;
+    for (let start = 0; start < piece.length; ) {
+      const led = start === 0 ? "" : String(prefix);
+      let end = Math.min(piece.length, start + this.#longest);
+      while (end > start && !this.#ids.has(led + piece.slice(start, end))) end--;
+      if (end === start) return whole;
+      tokens.ids.push(this.#ids.get(led + piece.slice(start, end)) ?? unknown);
+      tokens.starts.push(start);
+      tokens.ends.push(end);
+      start = end;
+    }
+    return tokens;
   }
 
   #ofBpe(model: LibraryModel, piece: string): PieceTokens {

@@ -29,7 +29,6 @@ export interface LibraryModel {
   readonly max_input_chars_per_word?: number;
   readonly ignore_merges?: boolean;
   readonly end_of_word_suffix?: string | null;
-  encode(pieces: readonly string[]): readonly string[];
   bpe?(piece: string): readonly string[];
   tokenize?(piece: string): readonly string[];
 }

@@ -10,7 +10,7 @@ import {
   toRow,
   toTensors,
 } from "./encoded-texts.ts";
-import { type FoundTokens, TokenFinder } from "./token-finder.ts";
+import { type FoundTokens, TokenFinder, Turns } from "./token-finder.ts";
 import { readTokenizerFiles, type TokenizerFiles, type TokenizersLibrary } from "./tokenizer-files.ts";
 
 /** A text, or two that belong together, such as a question and a document. */
@@ -32,6 +32,15 @@ export interface EncodeOptions {
   readonly indices?: readonly number[];
   /** Ends the work on long texts. */
   readonly signal?: AbortSignal;
+}
+
+/** Tokens of each text of a pair that are found besides those that there is room for. */
+const PAIR_EXTRA = 16_384;
+
+interface EncodeOne extends EncodeOptions {
+  /** The text's number in errors. */
+  readonly index: number;
+  readonly turns: Turns;
 }
 
 /** A larger limit in a configuration stands for none. */
@@ -66,9 +75,10 @@ export class Tokenizer {
    */
   async encode(texts: readonly TextInput[], options: EncodeOptions = {}): Promise<EncodedTexts> {
     const rows: EncodedRow[] = [];
+    const turns = new Turns(options.signal);
     for (const [place, text] of texts.entries()) {
       const index = options.indices?.[place] ?? place;
-      rows.push(await this.#encodeOne(checkText(text, index), index, options));
+      rows.push(await this.#encodeOne(checkText(text, index), { ...options, index, turns }));
     }
     const { padding = "longest", offsets = false } = options;
     const isLeft = this.#files.config.padding_side === "left";
@@ -114,19 +124,21 @@ export class Tokenizer {
     return this.#chat.render(messages, options);
   }
 
-  async #encodeOne(parts: readonly string[], index: number, options: EncodeOptions): Promise<EncodedRow> {
-    const { maxTokens = this.maxTokens, offsets = false, specialTokens = true, signal } = options;
+  async #encodeOne(parts: readonly string[], options: EncodeOne): Promise<EncodedRow> {
+    const { maxTokens = this.maxTokens, offsets = false, specialTokens = true, index, turns } = options;
     const truncate = options.truncate ?? (this.#files.config.truncation_side === "left" ? "left" : "right");
     const whole = this.#templateOf(parts);
     const template = specialTokens ? whole : textsAlone(whole);
     const room = maxTokens === undefined ? Number.POSITIVE_INFINITY : Math.max(0, maxTokens - specialCount(template));
     const found: FoundTokens[] = [];
-    const finding = { offsets, ...(truncate !== "left" && { most: room }), ...(signal && { signal }) };
+    // Which text of a pair is the longer one is to be known.
+    const most = parts.length === 1 ? room : room + PAIR_EXTRA;
+    const finding = { offsets, turns, ...(truncate === "left" ? { last: room } : { most }) };
     for (const [place, part] of parts.entries())
       found.push(
         await this.#finder.find(part, { ...finding, name: parts.length > 1 ? `${index} (${place})` : `${index}` }),
       );
-    const row = toRow(template, found, { room, keepsEnd: truncate === "left" });
+    const row = toRow(template, found, { room, keepsEnd: truncate === "left", offsets });
     if (row.wasCut && truncate === "refuse") throw tooLong(index, maxTokens);
     return row;
   }

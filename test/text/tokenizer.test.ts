@@ -1,4 +1,6 @@
 import { readFileSync } from "node:fs";
+import { setFlagsFromString } from "node:v8";
+import { runInNewContext } from "node:vm";
 import { describe, expect, test } from "vitest";
 import type { Tensor } from "../../src/tensor/tensor.ts";
 import { loadTokenizer, splitText, type Tokenizer } from "../../src/text/text.ts";
@@ -96,6 +98,36 @@ test("long texts are cut at the end or the beginning, or refused", async () => {
     "Text 1 has more than 4 tokens, which the model takes at most; send it in parts, or have it cut.",
   );
   expect((await tokenizer.encode(["good bad"], { truncate: "refuse" })).counts).toEqual([4]);
+});
+
+test("words that are kept for later do not keep their texts in memory", async () => {
+  setFlagsFromString("--expose-gc");
+  const collect: () => void = runInNewContext("gc");
+  const tokenizer = await toy();
+  const measured = async (count: number) => {
+    for (let index = 0; index < count; index++)
+      await tokenizer.encode([`${"x".repeat(16_000)} averylongword${index}`], { maxTokens: 8 });
+    collect();
+    return process.memoryUsage().heapUsed;
+  };
+  const before = await measured(10);
+  expect((await measured(1000)) - before).toBeLessThan(6_000_000);
+});
+
+test("many short texts leave turns of the event loop between them", async () => {
+  const tokenizer = await toy();
+  const ended = new Error("the request is over");
+  const control = new AbortController();
+  setImmediate(() => control.abort(ended));
+  const texts = new Array<string>(1_000_000).fill("good bad");
+  await expect(tokenizer.encode(texts, { signal: control.signal })).rejects.toBe(ended);
+});
+
+test("of a long text without its beginning the end is kept", async () => {
+  const tokenizer = await toy();
+  const long = `${"bad ".repeat(200_000)}good`;
+  const { inputIds, wasCut } = await tokenizer.encode([long], { maxTokens: 4, truncate: "left" });
+  expect([numbers(inputIds), wasCut]).toEqual([[2, 5, 4, 3], [true]]);
 });
 
 test("tokens are counted, and made a text again", async () => {
