@@ -85,12 +85,12 @@ export class ChatTemplate {
     if (library === undefined || text === undefined) throw this.#missing(name);
     const program = this.#parse(name, text, library);
     const { tools = null, documents = null, addGenerationPrompt = false, variables = {} } = options;
-    const environment = createEnvironment(library, {
-      ...Object.fromEntries(this.#specialTokens),
-      ...variables,
-      ...{ messages, tools, documents, add_generation_prompt: addGenerationPrompt },
-    });
     try {
+      const environment = createEnvironment(library, {
+        ...Object.fromEntries(this.#specialTokens),
+        ...variables,
+        ...{ messages, tools, documents, add_generation_prompt: addGenerationPrompt },
+      });
       return String(boundedInterpreter(library, environment, options.timeLimitMs ?? 1000).run(program).value);
     } catch (reason) {
       if (reason instanceof ServingError) throw reason;

@@ -128,6 +128,7 @@ function checkTokenizer({ model, added_tokens: added, ...parts }: Config, path: 
     );
   if (merges !== undefined && !(Array.isArray(merges) && merges.every(isMerge)))
     throw wrong("merges that are none", "pairs of tokens");
+  if (type === "BPE" && merges === undefined) throw wrong("a BPE model without merges", "pairs of tokens");
   if (type === "BPE" && prefix) throw wrong("a BPE model with a prefix of word parts", "none: such are not supported");
   const tokens = added ?? [];
   if (Array.isArray(tokens) && tokens.every(isAddedToken)) return { ...parts, model, added_tokens: tokens };

@@ -96,10 +96,14 @@ export class Tokenizer {
     if (!numbers.every((id) => Number.isSafeInteger(id) && id >= 0))
       throw invalidArgument("The tokens to decode have numbers that are none; expected integers of 0 or more.");
     const { clean_up_tokenization_spaces: cleans = false } = this.#files.config;
-    return this.#finder.model.library.decode(numbers, {
-      skip_special_tokens: !specialTokens,
-      clean_up_tokenization_spaces: cleans === true,
-    });
+    try {
+      return this.#finder.model.library.decode(numbers, {
+        skip_special_tokens: !specialTokens,
+        clean_up_tokenization_spaces: cleans === true,
+      });
+    } catch (reason) {
+      throw invalidArgument(`The tokens cannot be decoded, of which the vocabulary may not have all.`, reason);
+    }
   }
 
   /** Number of a text's tokens, with the special ones that are added unless `specialTokens` is false. */

@@ -2,6 +2,7 @@ import { readFileSync } from "node:fs";
 import { setFlagsFromString } from "node:v8";
 import { runInNewContext } from "node:vm";
 import { describe, expect, test } from "vitest";
+import { ServingError } from "../../src/errors.ts";
 import type { Tensor } from "../../src/tensor/tensor.ts";
 import { loadTokenizer, splitText, type Tokenizer } from "../../src/text/text.ts";
 import { tempFolder } from "../helpers/temp-folder.ts";
@@ -207,4 +208,23 @@ describe("files that are no tokenizer are refused with what is wrong", () => {
   ])("%s", async (_, files, message) => {
     await refused(files).toThrow(message);
   });
+});
+
+test.each(["bert", "llama2", "llama3", "roberta", "unigram", "words"])(
+  "numbers that %s does not have are decoded to a text, or refused as such",
+  async (kind) => {
+    const tokenizer = await loadTokenizer(`${FOLDER}/${kind}`);
+    for (const ids of [[99_999_999], [5, 99_999_999], [99_999_999, 5]]) {
+      const decode = () => tokenizer.decode(ids, { specialTokens: true });
+      const said = await Promise.resolve()
+        .then(decode)
+        .catch((reason: unknown) => reason);
+      expect(typeof said === "string" || said instanceof ServingError).toBe(true);
+    }
+  },
+);
+
+test("a BPE model without merges is refused", async () => {
+  const json = { model: { type: "BPE", vocab: { a: 0 } } };
+  await expect(toy({ json })).rejects.toThrow("a BPE model without merges");
 });

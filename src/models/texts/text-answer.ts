@@ -56,6 +56,7 @@ function embedding(task: TextTask, outputs: Specs, { dimensions }: TextChoices):
       `The model's embeddings have ${width} dimensions; the option dimensions is ${dimensions}.`,
     );
   const toVectors = (output: Tensor, { attentionMask }: EncodedTexts) => {
+    if (pooled === undefined) assertTokens(output, attentionMask);
     const whole = pooled === undefined ? pool(output, attentionMask, task.pooling) : asFloats(output);
     const cut = dimensions === undefined ? whole : cutDimensions(whole, dimensions);
     return task.normalises ? normalise(cut) : cut;
@@ -68,6 +69,14 @@ function embedding(task: TextTask, outputs: Specs, { dimensions }: TextChoices):
     rowsOf: (all, { encoded }) => rowsOfMatrix(toVectors(outputOf(all, taken.name), encoded)),
     toTensors: (rows) => createTensors([["embedding", toMatrix(rows, dimensions ?? Math.max(0, width))]]),
   };
+}
+
+/** The model's own fault, and not the client's. */
+function assertTokens({ shape }: Tensor, { shape: [rows, tokens] }: Tensor): void {
+  if (shape.length === 3 && shape[0] === rows && shape[1] === tokens) return;
+  throw failedPrecondition(
+    `The model has given [${shape}] for ${rows} texts of ${tokens} tokens; expected a vector of each token.`,
+  );
 }
 
 function logitsOf(outputs: Specs, rank: number): TensorSpec | undefined {
