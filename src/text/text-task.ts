@@ -9,6 +9,12 @@ import { tokenizerFolder } from "./tokenizer-folder.ts";
 /** The use of a model of texts: vectors, scores of pairs, classes of texts, or of their words. */
 export type TextTaskKind = "embedding" | "scores" | "classes" | "entities";
 
+/** A text before its tokens are found: behind a prompt, without white space around it, and perhaps in lower case. */
+export interface PreparedText {
+  readonly prompt: string;
+  readonly lowers: boolean;
+}
+
 /** The use of a model of texts, as the files beside it tell. */
 export interface TextTask {
   readonly kind: TextTaskKind;
@@ -26,6 +32,8 @@ export interface TextTask {
   readonly labels: readonly string[];
   /** The function that makes scores of the model's numbers. */
   readonly activation: "sigmoid" | "softmax" | "none";
+  /** What sentence-transformers does to a text first; absent for other models. */
+  readonly prepares?: PreparedText;
   /** The file that said what it is for. */
   readonly source: string;
 }
@@ -69,7 +77,8 @@ async function embeddingTask(folder: string, config: Config): Promise<FoundTask 
     const kinds = await readPooling(join(folder, pooling.path));
     const all = dimensions === undefined ? {} : { dimensions: dimensions * kinds.length };
     const normalises = modules.some(({ type }) => type === "Normalize");
-    return { ...base, ...all, pooling: kinds, normalises, source: "modules.json" };
+    const prepares = await readPreparation(folder, join(folder, pooling.path));
+    return { ...base, ...all, pooling: kinds, normalises, prepares, source: "modules.json" };
   }
   const isEncoder = ENCODERS.includes(config.model_type) && config.is_decoder !== true;
   const isPlain = architecturesOf(config).some((name) => /^(?!.*(?:LMHead|CausalLM)).*Model$/.test(name));
@@ -119,6 +128,19 @@ async function readPooling(folder: string): Promise<readonly PoolingKind[]> {
   );
 }
 
+async function readPreparation(folder: string, pooling: string): Promise<PreparedText> {
+  const lowers = (await sentenceConfig(folder)).do_lower_case === true;
+  const path = join(folder, "config_sentence_transformers.json");
+  const { default_prompt_name: name, prompts } = (await readJsonFile(path)) ?? {};
+  if (typeof name !== "string") return { prompt: "", lowers };
+  const prompt = isObject(prompts) ? prompts[name] : undefined;
+  if (typeof prompt !== "string")
+    throw failedPrecondition(`${path} has no prompt "${name.slice(0, 100)}", its default.`);
+  const { include_prompt: isPooled } = (await readJsonFile(join(pooling, "config.json"))) ?? {};
+  if (prompt === "" || isPooled !== false) return { prompt, lowers };
+  throw failedPrecondition(`${path} has a prompt that is not pooled; expected a model without include_prompt: false.`);
+}
+
 /** By the architecture, and for classes of texts by what they exclude. */
 function classifierTask(config: Config): FoundTask | undefined {
   const names = config.is_encoder_decoder === true ? [] : architecturesOf(config);
@@ -128,7 +150,8 @@ function classifierTask(config: Config): FoundTask | undefined {
     return { ...base, kind: "entities", activation: "softmax" };
   if (!names.some((name) => name.endsWith("ForSequenceClassification"))) return undefined;
   const { sentence_transformers: trained } = config;
-  const named = isObject(trained) ? trained.activation_fn : undefined;
+  // Older cross-encoders have the second key.
+  const named = (isObject(trained) ? trained.activation_fn : undefined) ?? config.sbert_ce_default_activation_function;
   if (labels.length === 1) {
     const isPlain = typeof named === "string" && named.endsWith("Identity");
     return { ...base, kind: "scores", labels: [], activation: isPlain ? "none" : "sigmoid" };

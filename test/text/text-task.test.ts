@@ -69,6 +69,11 @@ test("classifiers of texts are scores with one label, else classes", async () =>
     sentence_transformers: { activation_fn: "torch.nn.modules.linear.Identity" },
   });
   expect(await taskOf(plain)).toMatchObject({ kind: "scores", activation: "none" });
+  const older = architecture("BertForSequenceClassification", {
+    id2label: { 0: "LABEL_0" },
+    sbert_ce_default_activation_function: "torch.nn.modules.linear.Identity",
+  });
+  expect(await taskOf(older)).toMatchObject({ kind: "scores", activation: "none" });
   const labels = { id2label: { 1: "positive", 0: "negative" } };
   const two = architecture("DistilBertForSequenceClassification", labels);
   expect(await taskOf(two)).toMatchObject({

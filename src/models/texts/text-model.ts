@@ -5,7 +5,7 @@ import { convertTensor } from "../../tensor/convert-tensor.ts";
 import { DEFAULT_SIGNATURE, defaultSignatureName, type Signature } from "../../tensor/signature/signature.ts";
 import { createTensors, type Tensor, type Tensors } from "../../tensor/tensor.ts";
 import { type EncodedTexts, textsOf } from "../../text/encoded-texts.ts";
-import { readTextTask, type TextTask } from "../../text/text-task.ts";
+import { type PreparedText, readTextTask, type TextTask } from "../../text/text-task.ts";
 import { loadTokenizer, type TextInput, type Tokenizer } from "../../text/tokenizer.ts";
 import { createAnswer, type TextAnswer } from "./text-answer.ts";
 import type { TextChoices } from "./text-options.ts";
@@ -122,11 +122,9 @@ class TextModel {
   }
 
   async #predict(given: Tensors, call: PredictCall): Promise<Tensors> {
-    const { answer, sizes } = this.#parts;
-    const texts = readTexts(
-      given,
-      answer.inputs.map(({ name }) => name),
-    );
+    const { answer, sizes, task } = this.#parts;
+    const names = answer.inputs.map(({ name }) => name);
+    const texts = readTexts(given, names).map((text) => prepareText(text, task.prepares));
     const rows: (readonly unknown[])[] = new Array(texts.length);
     for (const places of groupsOf(texts, sizes.rows ?? RUN_ROWS)) {
       call.signal.throwIfAborted();
@@ -175,6 +173,12 @@ function callWith(call: PredictCall, signature: string, outputs: readonly string
       return call.signal;
     },
   };
+}
+
+function prepareText(text: TextInput, how: PreparedText | undefined): TextInput {
+  if (how === undefined || typeof text !== "string") return text;
+  const stripped = `${how.prompt}${text}`.trim();
+  return how.lowers ? stripped.toLowerCase() : stripped;
 }
 
 /** The texts of a request; pairs if there are two inputs. */

@@ -95,6 +95,21 @@ describe("an embedding model", () => {
     await expect(load({ ...encoder, options: { dimensions: "4" } })).rejects.toThrow("have 3 dimensions");
   });
 
+  test("puts the default prompt of sentence-transformers in front, strips and lowers", async () => {
+    const files = {
+      ...toyTokenizer({ json: { normalizer: null } }),
+      ...modules("Transformer", "Pooling"),
+      "1_Pooling/config.json": JSON.stringify({ pooling_mode_mean_tokens: true }),
+      "sentence_bert_config.json": JSON.stringify({ do_lower_case: true }),
+      "config_sentence_transformers.json": JSON.stringify({ prompts: { q: "bad " }, default_prompt_name: "q" }),
+    };
+    const model = await load({ ...encoder, files });
+    expect(numbers(await model.run({ text: ["GOOD"] }), "embedding")).toEqual([[0.75, 1, 1.25]]);
+    await model.close();
+    const odd = { ...files, "config_sentence_transformers.json": JSON.stringify({ default_prompt_name: "q" }) };
+    await expect(load({ ...encoder, files: odd })).rejects.toThrow('has no prompt "q"');
+  });
+
   test("gives many texts their own vectors, in their order", async () => {
     const model = await load(encoder);
     const given = Array.from({ length: 100 }, (_, index) => "good ".repeat(1 + ((index * 7) % 50)).trim());
