@@ -62,13 +62,13 @@ test("what the template refuses is the caller's fault, and what it cannot do is 
 });
 
 test("a template that loops, recurses or writes without end is stopped", async () => {
-  const render = async (template: string) => {
+  const render = async (template: string, timeLimitMs = 60_000) => {
     const tokenizer = await withTemplate(template);
-    return () => tokenizer.applyChatTemplate(hello, { timeLimitMs: 50 });
+    return () => tokenizer.applyChatTemplate(hello, { timeLimitMs });
   };
   const loop = "{% for a in range(99999) %}{% for b in range(99999) %}{{ b }}{% endfor %}{% endfor %}";
-  expect(await render(loop)).toThrow("took more than 50 ms");
-  expect(await render("{% macro f() %}{{ f() }}{% endmacro %}{{ f() }}")).toThrow(/cannot be applied|took more than/);
+  expect(await render(loop, 50)).toThrow("took more than 50 ms");
+  expect(await render("{% macro f() %}{{ f() }}{% endmacro %}{{ f() }}")).toThrow("cannot be applied");
   expect(await render("{{ range(10000000000) }}")).toThrow("a range of 10000000000 numbers");
   const double =
     "{% set ns = namespace(x='0123456789') %}{% for i in range(40) %}{% set ns.x = ns.x ~ ns.x %}{% endfor %}";
