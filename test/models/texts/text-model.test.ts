@@ -136,7 +136,10 @@ describe("an embedding model", () => {
     const own = await load({ ...encoder, options: { texts: "false" } });
     const { serving_default: spec = {} } = own.signatures;
     const called: string[] = [];
-    const predict = async (_: Tensors, { signature }: PredictCall) => (called.push(signature), toTensors({}));
+    const predict = async (_: Tensors, { signature }: PredictCall) => {
+      called.push(signature);
+      return toTensors({});
+    };
     const model = { signatures: { serving_default: spec, other: spec }, predict, close: async () => {} };
     const source = { path: own.path, choices: { isAsked: true }, log: createSilentLogger() };
     const texted = await withTexts(model, source);
