@@ -86,7 +86,7 @@ const MOST_MARKS = 1024;
  * A normal form of Unicode. Runs of more than 1024 combining marks are ordered in parts, as the stream-safe text format
  * of UAX #15 does with runs of 30.
  */
-export function toForm(text: string, form: "NFC" | "NFD" | "NFKC" | "NFKD"): string {
+function toForm(text: string, form: "NFC" | "NFD" | "NFKC" | "NFKD"): string {
   if (text.length <= MOST_MARKS) return text.normalize(form);
   const parts: string[] = [];
   let start = 0;

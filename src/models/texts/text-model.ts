@@ -11,7 +11,7 @@ import { createAnswer, type TextAnswer } from "./text-answer.ts";
 import type { TextChoices } from "./text-options.ts";
 
 /** The signature with the model's own inputs. */
-export const TOKENS_SIGNATURE = "tokens";
+const TOKENS_SIGNATURE = "tokens";
 
 /** Inputs of encoders, with what each is of the texts. */
 const ENCODED: Readonly<Record<string, keyof Pick<EncodedTexts, "inputIds" | "attentionMask" | "tokenTypeIds">>> = {

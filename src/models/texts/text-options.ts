@@ -34,7 +34,7 @@ export const TEXT_OPTIONS: OptionTable<RawTextOptions> = {
 };
 
 /** Checks that options make a model take texts. */
-export function takesTexts({ texts = "" }: RawOptions): boolean {
+function takesTexts({ texts = "" }: RawOptions): boolean {
   return BOOLEANS.get(texts.toLowerCase()) === true;
 }
 
