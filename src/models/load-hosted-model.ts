@@ -83,7 +83,7 @@ async function openModel(
   }
 }
 
-/** If that is asked for; else the log says that it could. The code for it is loaded with the first tokenizer's model. */
+/** If that is asked for; else the log says that it could. Its code is loaded with the first model that needs it. */
 async function takingTexts(
   model: Model,
   { path }: LoadSource,

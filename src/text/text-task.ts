@@ -32,7 +32,7 @@ export interface TextTask {
   readonly labels: readonly string[];
   /** The function that makes scores of the model's numbers. */
   readonly activation: "sigmoid" | "softmax" | "none";
-  /** What sentence-transformers does to a text first; absent for other models. */
+  /** The changes that sentence-transformers makes to a text first; absent for other models. */
   readonly prepares?: PreparedText;
   /** The file that said what it is for. */
   readonly source: string;

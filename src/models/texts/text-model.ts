@@ -31,7 +31,7 @@ interface TextSource {
   readonly log: Logger;
 }
 
-/** Says in the log that a model would take texts if that were asked for; looks at small files alone, and never throws. */
+/** Says in the log that a model could take texts, by small files alone. Never throws. */
 export async function hintTexts({ signatures }: Model, path: string, log: Logger): Promise<void> {
   const own = signatures[defaultSignatureName(signatures)];
   if (own === undefined || !isEncoder(own)) return;
