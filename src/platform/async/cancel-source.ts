@@ -46,7 +46,7 @@ export class CancelSource {
   /** The listener is called once, unless the event has already occurred. */
   addEventListener(_event: "abort", listener: () => void, _options?: { readonly once?: boolean }): void {
     if (this.#aborted) return;
-    // An array that a first item is pushed to gets room for 16 more: a stream has several sources for as long as it is open.
+    // An array that a first item is pushed to gets room for 16 more: a stream has several sources while it is open.
     if (this.#listeners.length === 0) this.#listeners = [listener];
     else if (this.#listeners.length < FEW_LISTENERS) this.#listeners = this.#listeners.concat(listener);
     else this.#listeners.push(listener);
