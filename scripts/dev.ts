@@ -12,6 +12,7 @@ import {
   mkdirSync,
   readdirSync,
   readFileSync,
+  renameSync,
   statSync,
   watch,
   writeFileSync,
@@ -126,7 +127,9 @@ function readState(): Compiled | undefined {
 
 function writeState(state: Compiled): void {
   mkdirSync("dist", { recursive: true });
-  writeFileSync(STATE, JSON.stringify({ rules, ...state }));
+  // Whoever ends the program meanwhile leaves no half of a file.
+  writeFileSync(`${STATE}.new`, JSON.stringify({ rules, ...state }));
+  renameSync(`${STATE}.new`, STATE);
 }
 
 async function compile(files: readonly string[]): Promise<void> {

@@ -118,8 +118,12 @@ function kilobytes(bytes: number): string {
 
 /** The versions that the registry has; none for a name that it does not know. */
 function versionsOf(name: string): readonly string[] {
-  const { status, stdout } = spawnSync("npm", ["view", name, "versions", "--json"], { encoding: "utf8" });
-  return status === 0 ? [JSON.parse(stdout)].flat() : [];
+  const { status, stdout, stderr } = spawnSync("npm", ["view", name, "versions", "--json"], { encoding: "utf8" });
+  if (status === 0) return [JSON.parse(stdout)].flat();
+  if (/\bE404\b/.test(stdout + stderr)) return [];
+  throw new Error(
+    `npm does not say which versions of ${name} there are; run this again once its registry answers.\n${stderr}`,
+  );
 }
 
 /** The registry's versions beside this one. */

@@ -33,8 +33,9 @@ def missing_input(name, known):
 
 def listed(names):
     """Names in a hint, in the form that the server gives them."""
-    more = len(names) - MOST_NAMES
-    return ", ".join(names[:MOST_NAMES]) + (f" and {more} more" if more > 0 else "")
+    known = list(names)
+    more = len(known) - MOST_NAMES
+    return ", ".join(known[:MOST_NAMES]) + (f" and {more} more" if more > 0 else "")
 
 
 def refused(message, cause=None):

@@ -94,10 +94,10 @@ export class PartedAnswers {
     try {
       return await answer({ ...request, call: { ...request.call, signal: source } }, begin);
     } finally {
-      end();
       leave();
       this.#running.delete(source);
       ended.resolve();
+      end();
     }
   }
 

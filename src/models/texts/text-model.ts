@@ -42,14 +42,21 @@ export async function hintTexts({ signatures }: Model, path: string, log: Logger
 /**
  * Makes a model that lies beside a tokenizer take texts, and give what it is for: embeddings, scores of pairs, classes,
  * entities. It takes its numbers of tokens as before, by the signature `tokens`, or by the names of its inputs. Other
- * models are returned as they are. Throws `failed_precondition` for damaged files, and where `tokens` is taken.
+ * models are returned as they are, which the log says. Throws `failed_precondition` for damaged files, and where
+ * `tokens` is taken.
  */
 export async function withTexts(model: Model, { path, choices, log }: TextSource): Promise<Model> {
   const own = model.signatures[defaultSignatureName(model.signatures)];
-  if (own === undefined || !isEncoder(own)) return model;
+  const without = (reason: string) => {
+    log.warn(`the model does not take texts in spite of -o texts=true: ${reason}`, { path });
+    return model;
+  };
+  if (own === undefined || !isEncoder(own))
+    return without("its inputs are not input_ids, perhaps with attention_mask and token_type_ids");
   const task = await readTextTask(path);
-  const answer = task && createAnswer(task, own, choices);
-  if (task === undefined || answer === undefined) return model;
+  if (task === undefined) return without("no tokenizer.json and config.json beside it say what it is for");
+  const answer = createAnswer(task, own, choices);
+  if (answer === undefined) return without(`none of its outputs is one of ${task.kind}`);
   const tokenizer = await loadTokenizer(task.folder);
   if (Object.hasOwn(model.signatures, TOKENS_SIGNATURE))
     throw failedPrecondition(

@@ -149,6 +149,8 @@ class InferStream {
     const { messages, signal, memory } = this.#exchange;
     try {
       for await (const message of messages) {
+        // It may have ended while the message was waited for.
+        this.#assertGoesOn();
         this.#begin(message);
         if (this.#open < MAX_IN_FLIGHT) continue;
         // Meanwhile the client may send ahead into the server's memory.

@@ -26,13 +26,18 @@ export function chooseSignature(
 
 /** The name of a signature that is run by its inputs, if the default one does not have all of the request's. */
 function nameByInputs(signatures: Readonly<Record<string, Signature>>, used: UsedNames | undefined): string {
-  const hasAll = ({ inputs = [] }: Signature) =>
-    used?.inputs.every((name) => inputs.some((spec) => spec.name === name));
+  if (used === undefined || !isAnyByInputs(signatures)) return "";
+  const hasAll = ({ inputs = [] }: Signature) => used.inputs.every((name) => inputs.some((spec) => spec.name === name));
   const others = Object.entries(signatures).filter(([, { byInputs }]) => byInputs === true);
-  if (used === undefined || others.length === 0) return "";
   const usual = signatures[defaultSignatureName(signatures)];
   if (usual === undefined || hasAll(usual)) return "";
   return others.find(([, signature]) => hasAll(signature))?.[0] ?? "";
+}
+
+/** Asked for each request: it makes no objects. */
+function isAnyByInputs(signatures: Readonly<Record<string, Signature>>): boolean {
+  for (const name in signatures) if (signatures[name]?.byInputs === true) return true;
+  return false;
 }
 
 function findSignature(name: string, signatures: Readonly<Record<string, Signature>>): ChosenSignature | undefined {

@@ -29,7 +29,8 @@ const DRAWN: readonly Drawn[] = [
  * cannot be read; the messages have no path, and are for clients.
  */
 export function readGraph(path: string): Promise<ModelGraph> {
-  const file = statOf(path)?.isDirectory() ? join(path, SAVED_MODEL) : path;
+  const saved = join(path, SAVED_MODEL);
+  const file = statOf(saved) === undefined ? path : saved;
   return codecs.run(readGraphJob, [file], { costBytes: statOf(file)?.size ?? 0 });
 }
 
