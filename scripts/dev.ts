@@ -127,7 +127,7 @@ function readState(): Compiled | undefined {
 
 function writeState(state: Compiled): void {
   mkdirSync("dist", { recursive: true });
-  // Whoever ends the program meanwhile leaves no half of a file.
+  // A program that is ended meanwhile leaves no half of a file.
   writeFileSync(`${STATE}.new`, JSON.stringify({ rules, ...state }));
   renameSync(`${STATE}.new`, STATE);
 }
