@@ -36,6 +36,7 @@ test("the workflow of a release is started by hand, may sign, and pushes nothing
   const steps = jobs.release.steps.flatMap(({ run = [] }) => run);
   expect(steps).toEqual([
     "npm ci --ignore-scripts",
+    expect.stringMatching(/^npm config set .+:_authToken" '\$\{NODE_AUTH_TOKEN\}'$/),
     expect.stringMatching(/^npm run release \$\{\{ !inputs\.publish && '-- --dry-run' /),
   ]);
   expect(scripts.release).toContain("scripts/release.ts");
@@ -69,6 +70,11 @@ test("commands of the pull request's form and of the container are those of the 
 });
 
 test("no file for contributors names a registry of one machine", () => {
-  const files = [".github/workflows/ci.yml", ".devcontainer/devcontainer.json", ".ci/run"];
+  const files = [
+    ".github/workflows/ci.yml",
+    ".github/workflows/release.yml",
+    ".devcontainer/devcontainer.json",
+    ".ci/run",
+  ];
   for (const file of files) expect(readFileSync(file, "utf8")).not.toMatch(/https?:\/\/|registry=|index-url/);
 });
