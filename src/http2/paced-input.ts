@@ -7,6 +7,9 @@ import { carrierSocketOf, receiveInto } from "../platform/net/node-members.ts";
 const BYTES_PER_LOOK = 32 * 1024;
 const FRAME_COST_BYTES = 4 * 1024;
 
+/** Share of a first piece of work that its frames should take, the rest being of the calls that they begin. */
+const FIRST_SHARE = 0.2;
+
 /**
  * Memory of one thread's sockets, used for one read at a time: it stays in the processor's caches, which new memory for
  * each read does not.
@@ -34,7 +37,7 @@ export class PacedInput {
   constructor(socket: Socket, takeFrame: TakeFrame) {
     this.#socket = socket;
     this.#takeFrame = takeFrame;
-    this.#use = new TurnUse(turnClientOf(carrierSocketOf(socket)));
+    this.#use = new TurnUse(turnClientOf(carrierSocketOf(socket)), FIRST_SHARE);
     socket.on("data", (bytes: Buffer) => this.#receive(bytes));
     receiveInto(socket, {
       writeBuffer: () => LANDING,
@@ -77,12 +80,18 @@ export class PacedInput {
         bytesLeft = BYTES_PER_LOOK;
         const now = performance.now();
         if (until === 0) until = now + ms;
-        else if (now >= until) return false;
+        else if (now >= until) return this.#end(false);
       }
       this.#keptAt = 0;
       this.#kept.shift();
     }
-    return true;
+    return until === 0 || this.#end(true);
+  }
+
+  /** Ends what was taken in one piece, from which more work may follow than it was: calls that begin and end. */
+  #end(isAll: boolean): boolean {
+    turns.did(this.#use);
+    return isAll;
   }
 
   #wait(): void {

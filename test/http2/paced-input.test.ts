@@ -28,9 +28,9 @@ async function start(onCall: (session: ServerSession) => void = () => {}) {
 }
 
 /** Sends all calls in one write. */
-function sendCalls(client: RawClient, path: string, calls = CALLS): void {
+function sendCalls(client: RawClient, path: string, calls = CALLS, first = 0): void {
   client.socket.cork();
-  for (let call = 0; call < calls; call++) client.sendHeaders(2 * call + 1, { ...REQUEST, ":path": path });
+  for (let call = first; call < first + calls; call++) client.sendHeaders(2 * call + 1, { ...REQUEST, ":path": path });
   client.socket.uncork();
 }
 
@@ -45,6 +45,27 @@ it("lets calls of other connections come between those of one read", async () =>
   const last = ({ type, id }: { type: number; id: number }) => type === FRAME.headers && id === 2 * CALLS - 1;
   await busy.receive(last);
   expect(begun.filter((path) => path === "/busy")).toHaveLength(CALLS);
+});
+
+it("lets calls of other connections come between those of which each leads to much work after it", async () => {
+  const begun: string[] = [];
+  const port = await startSessions((session) => {
+    session.on("stream", async (stream, { byName }) => {
+      begun.push(byName[":path"] as string);
+      await undefined;
+      work(1);
+      stream.respond({ ":status": 200 }, true);
+    });
+  });
+  const [busy, other] = [await RawClient.open(port), await RawClient.open(port)];
+  const answered = (client: RawClient, call: number) =>
+    client.receive(({ type, id }) => type === FRAME.headers && id === 2 * call + 1);
+  sendCalls(busy, "/first");
+  await answered(busy, CALLS - 1);
+  sendCalls(busy, "/busy", CALLS, CALLS);
+  sendCalls(other, "/other", 1);
+  await Promise.all([answered(busy, 2 * CALLS - 1), answered(other, 0)]);
+  expect(begun.indexOf("/other")).toBeLessThan(1.5 * CALLS);
 });
 
 it("begins no call that has come with others once the connection has ended", async () => {

@@ -21,6 +21,10 @@ const LEAST_EXPECTED_MS = 0.01;
  * process.
  */
 const HELD_UP = 4;
+/** Time for the data of a client that is alone and for all that follows from it, in milliseconds. */
+const ALONE_MS = 8;
+/** Lower bound of the share of a piece of work that is not what followed from it. */
+const LEAST_SHARE = 0.02;
 
 /** Bytes of a small piece of work, which comes before those of connections that send much, or may do so. */
 const SMALL_BYTES = 8 * 1024;
@@ -29,10 +33,14 @@ const SMALL_BYTES = 8 * 1024;
 export class TurnUse {
   readonly client: TurnClient;
   #expectedMs = EXPECTED_MS;
+  /** Time of the current piece without what follows from it, once that is known; 0 = it is not. */
+  #itselfMs = 0;
+  #share: number;
 
-  /** `client`: the one whose connection it is. Default: the server's own work, which has turns like a client. */
-  constructor(client = new TurnClient(true)) {
+  /** `client`: the one whose connection it is. Default: the server's own work, which has turns like a client. `share`: of its first piece. */
+  constructor(client = new TurnClient(true), share = 1) {
     this.client = client;
+    this.#share = share;
   }
 
   /** Expected time of the next piece, from the previous ones, in milliseconds. */
@@ -40,10 +48,23 @@ export class TurnUse {
     return this.#expectedMs;
   }
 
-  /** Records how long a piece of work took. */
+  /** Share of its pieces of work that they took themselves; the rest followed from them, as microtasks do: up to 1. */
+  get share(): number {
+    return this.#share;
+  }
+
+  /** Records how long a piece took itself, before what follows from it begins. */
+  took(ms: number): void {
+    this.#itselfMs = ms;
+  }
+
+  /** Records how long a piece of work took, with all that followed from it. */
   learn(ms: number): void {
     const likelyMs = Math.min(ms, HELD_UP * this.#expectedMs);
     this.#expectedMs = Math.max(LEAST_EXPECTED_MS, (this.#expectedMs + likelyMs) / 2);
+    if (this.#itselfMs > 0)
+      this.#share = Math.max(LEAST_SHARE, (this.#share + Math.min(1, this.#itselfMs / likelyMs)) / 2);
+    this.#itselfMs = 0;
   }
 }
 
@@ -87,7 +108,12 @@ export class EventLoopTurns {
     const now = this.#end();
     this.#note(use.client);
     this.#serve(use, now);
-    return MOST_MS;
+    return this.#most(use);
+  }
+
+  /** To be called when a piece of work has done its own part, before what follows from it, where that may be much. */
+  did(use: TurnUse): void {
+    if (this.#served === use) use.took(performance.now() - this.#servedAt);
   }
 
   /** Calls a function in a later turn, earlier for a piece of work that is known to be small. */
@@ -113,12 +139,23 @@ export class EventLoopTurns {
   }
 
   #timeFor(use: TurnUse, turnMs: number): number {
-    const isShared = this.#turn <= this.#sharedUntil;
+    const isShared = this.#isShared;
     const { client } = use;
     if (isShared && (client.waiting.size > 0 || client.usedMs(this.#turn) >= MOST_MS)) return 0;
-    if (turnMs < (isShared ? SHARED_TURN_MS : TURN_MS)) return MOST_MS;
+    if (turnMs < (isShared ? SHARED_TURN_MS : TURN_MS)) return this.#most(use);
     // For one that no waiting piece of work should take less time than.
-    return turnMs <= LONGEST_TURN_MS && this.#waiting.leastMs >= use.expectedMs ? LEAST_MS : 0;
+    return turnMs <= LONGEST_TURN_MS && this.#waiting.leastMs >= use.expectedMs
+      ? Math.min(LEAST_MS, this.#most(use))
+      : 0;
+  }
+
+  get #isShared(): boolean {
+    return this.#turn <= this.#sharedUntil;
+  }
+
+  /** Time that a piece may take itself, so that it and what follows from it take no longer than they may. */
+  #most({ share }: TurnUse): number {
+    return Math.min(MOST_MS, share * (this.#isShared ? MOST_MS : ALONE_MS));
   }
 
   #serve(use: TurnUse, now: number): void {

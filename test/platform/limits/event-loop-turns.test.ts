@@ -171,6 +171,24 @@ it("has all of each turn for a lone client, whose connections the server opens m
   expect(turns.begin(new TurnUse(client))).toBeGreaterThan(0);
 });
 
+it("gives a connection the less time the more follows from what it sends", async () => {
+  const turns = new EventLoopTurns();
+  const [small, large] = [new TurnUse(), new TurnUse()];
+  const ask = async (use: TurnUse, followsMs: number) => {
+    const mayTakeMs = turns.begin(use);
+    work(1);
+    turns.did(use);
+    work(followsMs);
+    await nextTurn();
+    return mayTakeMs;
+  };
+  for (let piece = 0; piece < 10; piece++) {
+    expect(await ask(small, 1)).toBe(1);
+    await ask(large, 99);
+  }
+  expect(await ask(large, 99)).toBeCloseTo(0.16);
+});
+
 it("forgets clients that have sent nothing for some turns: one that is alone has all of each", async () => {
   const turns = new EventLoopTurns();
   const client = new TurnClient();
