@@ -37,7 +37,10 @@ export class TurnUse {
   #itselfMs = 0;
   #share: number;
 
-  /** `client`: the one whose connection it is. Default: the server's own work, which has turns like a client. `share`: of its first piece. */
+  /**
+   * `client`: the one whose connection it is. Default: the server's own work, which has turns like a client. `share`:
+   * that of its first piece.
+   */
   constructor(client = new TurnClient(true), share = 1) {
     this.client = client;
     this.#share = share;
