@@ -1,4 +1,4 @@
-import { invalidArgument, type ServingError } from "../../errors.ts";
+import { invalidArgument } from "../../errors.ts";
 import { defineJob } from "../../platform/codec-host/job.ts";
 import { DecodeBudget } from "../../platform/limits/memory/decode-budget.ts";
 import { BytesBuilder } from "../../tensor/byte-ranges.ts";
@@ -31,7 +31,9 @@ type FormType = (typeof FORM_TYPES)[number];
 
 /**
  * Parses a form whose fields are called TYPE_NAME, with `out_filter` or `out_filters` and `out_mime_type` in addition.
- * `contentType` is the header, which has the boundary; `maxBytes` bounds the memory of the result.
+ * A file whose field names no type is one of type `bytes`: most forms call the field as the input. Throws
+ * `invalid_argument` for a file whose field has no name. `contentType` is the header, which has the boundary;
+ * `maxBytes` bounds the memory of the result.
  */
 export async function parseKibernetikaForm(
   body: Uint8Array,
@@ -50,8 +52,7 @@ export async function parseKibernetikaForm(
     if (target !== undefined) add(field, target.name, textsToTensor(values, { field, ...target }, budget));
   }
   for (const [field, values] of files) {
-    const target = targetOf(field);
-    if (target === undefined) throw unknownType(field);
+    const target = targetOf(field) ?? fileCalled(field);
     add(field, target.name, filesToTensor(values, { field, ...target }, budget));
   }
   const filter = [...(texts.get("out_filter") ?? []), ...(texts.get("out_filters") ?? [])];
@@ -78,8 +79,12 @@ function targetOf(field: string): Target | undefined {
   return type === undefined || dtype === undefined || name === "" ? undefined : { type, dtype, name };
 }
 
-function unknownType(field: string): ServingError {
-  return invalidArgument(`File field "${field}" is not called TYPE_NAME; TYPE is one of ${FORM_TYPES.join(", ")}.`);
+function fileCalled(field: string): Target {
+  if (field !== "" && !FORM_TYPES.some((type) => field === `${type}_`))
+    return { type: "bytes", dtype: "bytes", name: field };
+  throw invalidArgument(
+    `File field "${field}" does not name an input; expected its name, or TYPE_NAME, where TYPE is one of ${FORM_TYPES.join(", ")}.`,
+  );
 }
 
 /** A form field for an input. */

@@ -1,5 +1,6 @@
 import { describe, expect, test, vi } from "vitest";
 import { FORM_TYPES, parseKibernetikaForm } from "../../../src/protocols/kibernetika/http-multipart.ts";
+import { createTensor } from "../../../src/tensor/tensor.ts";
 import { comparable } from "../../grpc/plain-tensor.ts";
 
 const MAX_BYTES = 256 * 1024 * 1024;
@@ -77,15 +78,17 @@ describe("parseKibernetikaForm", () => {
     });
   });
 
-  test.each(["image_x", "image", "bytes_"])(
-    "refuses a file called %s, and says which types there are",
-    async (name) => {
-      await expect(parse([name, Buffer.of(1)])).rejects.toMatchObject({
-        code: "invalid_argument",
-        message: `File field "${name}" is not called TYPE_NAME; TYPE is one of ${FORM_TYPES.join(", ")}.`,
-      });
-    },
-  );
+  test.each(["image_x", "image", "input_1"])("takes a file called %s as the bytes of that input", async (name) => {
+    const { inputs } = await parse([name, Buffer.of(1, 2)]);
+    expect(inputs).toEqual({ [name]: createTensor("bytes", [1], [Buffer.of(1, 2)]) });
+  });
+
+  test("refuses a file that names a type alone, and says which types there are", async () => {
+    await expect(parse(["bytes_", Buffer.of(1)])).rejects.toMatchObject({
+      code: "invalid_argument",
+      message: `File field "bytes_" does not name an input; expected its name, or TYPE_NAME, where TYPE is one of ${FORM_TYPES.join(", ")}.`,
+    });
+  });
 
   test("ignores a text without a name, and refuses a file without one", async () => {
     const part = (disposition: string) =>
@@ -93,7 +96,7 @@ describe("parseKibernetikaForm", () => {
     const type = "multipart/form-data; boundary=b";
     expect((await parseKibernetikaForm(part('x="float_x"'), type, MAX_BYTES)).inputs).toEqual({});
     await expect(parseKibernetikaForm(part('filename="f"'), type, MAX_BYTES)).rejects.toThrow(
-      'File field "" is not called TYPE_NAME',
+      'File field "" does not name an input',
     );
   });
 
