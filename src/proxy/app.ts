@@ -1,7 +1,7 @@
 import type { Express, RequestHandler } from "express";
 import express from "express";
 import type { ErrorHint } from "../error-info.ts";
-import { nearest } from "../platform/text/nearest.ts";
+import { meantText, nearest } from "../platform/text/nearest.ts";
 import { answerRequest, chosenBy } from "./answer-request.ts";
 import { answerUnrouted, type Place } from "./answer-unrouted.ts";
 import { permitOrigin } from "./cors.ts";
@@ -66,14 +66,19 @@ function nowhere(protocols: readonly HttpProtocol[]): HttpProtocol {
   const there = routes.filter((route) => !VERSION.test(route) || !routes.includes(route.replace(VERSION, "")));
   const refuse: HttpProtocol["refuse"] = ({ method, url = "" }) => {
     const asked = `${method} ${url.split("?", 1)[0]}`;
-    const hint: ErrorHint = { reason: "UNKNOWN_ROUTE", field: asked, didYouMean: nearestRoute(asked, routes) };
-    return new HttpError(404, `There is no ${asked} here. There is ${there.join(", ")}.`, {}, { hint });
+    const didYouMean = nearestRoute(asked, routes);
+    const hint: ErrorHint = { reason: "UNKNOWN_ROUTE", field: asked, didYouMean };
+    const meant = meantText(didYouMean);
+    return new HttpError(404, `There is no ${asked} here.${meant} There is ${there.join(", ")}.`, {}, { hint });
   };
   return { inference: [], refuse, docsOf: protocols.find(({ docsOf }) => docsOf)?.docsOf };
 }
 
 /** Longest request for an unknown route that is compared with the known ones: each comparison takes time. */
 const MAX_COMPARED = 50;
+
+/** The end that a path may lack, as its route is shown: `/predict[/MODEL]`. */
+const OPTIONAL_END = /\[[^:]*\]$/;
 
 /** The route of the same method whose path is nearest. */
 function nearestRoute(asked: string, routes: readonly string[]): string | undefined {
@@ -82,7 +87,7 @@ function nearestRoute(asked: string, routes: readonly string[]): string | undefi
   const ways = routes.map((route) => route.split(" "));
   const found = nearest(
     path,
-    ways.flatMap(([other, way = ""]) => (other === method ? way : [])),
+    ways.flatMap(([other, way = ""]) => (other === method ? way.replace(OPTIONAL_END, "") : [])),
   );
   return found && `${method} ${found}`;
 }

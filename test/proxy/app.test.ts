@@ -100,14 +100,25 @@ test("a route with a version is the nearest to one like it, though the list show
   const answer = await fetch(`${url}/V2/models/NAME/versions/VERSION/infer`, { method: "POST" });
   const told = (await answer.json()) as { error: string; did_you_mean?: string };
   expect(told.did_you_mean).toBe("POST /v2/models/NAME/versions/VERSION/infer");
-  expect(told.error.split("versions/VERSION/infer")).toHaveLength(2);
+  expect(told.error.split("versions/VERSION/infer")).toHaveLength(3);
+});
+
+test.each([
+  ["POST", "/predicts", 'There is no POST /predicts here. Did you mean "POST /predict"? There is '],
+  ["GET", "/v4/models", 'There is no GET /v4/models here. Did you mean "GET /v1/models"? There is '],
+  ["GET", "/nothing/like/it", "There is no GET /nothing/like/it here. There is "],
+])("%s %s is answered with the nearest route before all others", async (method, path, start) => {
+  const { url } = await serveHttp(new ScriptedService());
+  const { error } = (await (await fetch(`${url}${path}`, { method })).json()) as { error: string };
+  expect(error.slice(0, start.length)).toBe(start);
 });
 
 test("a client that asks for another route is told of those that there are", async () => {
   const { url } = await serveHttp(new ScriptedService());
   const { error } = (await (await fetch(`${url}/v4/models?x=1`)).json()) as { error: string };
   expect(error).toBe(
-    "There is no GET /v4/models here. There is POST /predict[/MODEL[/SIGNATURE[/VERSION]]], POST /serving-proxy, " +
+    'There is no GET /v4/models here. Did you mean "GET /v1/models"? ' +
+      "There is POST /predict[/MODEL[/SIGNATURE[/VERSION]]], POST /serving-proxy, " +
       "POST /v1/chat/completions, POST /v1/completions, POST /v1/embeddings, POST /v1/rerank, " +
       "GET /v1/models, GET /v3/models, GET /openai/v1/models, POST /, GET /, " +
       "POST /v1/models/NAME[/versions/VERSION]:predict, POST /v1/models/NAME[/versions/VERSION]:classify, " +

@@ -53,7 +53,7 @@ describe("createHttpServer", () => {
     expect([response.headers.get("x-powered-by"), response.headers.get("etag")]).toEqual([null, null]);
     const { error } = (await response.json()) as { error: string };
     expect(error).toMatch(
-      /^There is no GET \/v4\/models here\. There is POST \/predict.*, POST \/serving-proxy, .*GET \/health, GET \/llms.txt, GET \/metrics, .*\.$/,
+      /^There is no GET \/v4\/models here\. Did you mean "GET \/v1\/models"\? There is POST \/predict.*, POST \/serving-proxy, .*GET \/health, GET \/llms.txt, GET \/metrics, .*\.$/,
     );
   });
 
