@@ -16,9 +16,9 @@ type Value = Values[string];
 
 /**
  * Reads `--input` flags: `NAME=@FILE` (npy, json, csv, parquet, else the file's bytes, such as an image), `NAME=JSON`,
- * `NAME=text`; `@FILE` alone is the only input, or a JSON file with all inputs, by name or as KServe V2 has them, or
- * the rows of a model of tables. `options`: those of `-o`, of which `python` names an interpreter. Throws
- * `invalid_argument`, and `failed_precondition` if no Python here reads Parquet.
+ * `NAME=1,2` for an input of numbers, `NAME=text`; `@FILE` alone is the only input, or a JSON file with all inputs, by
+ * name or as KServe V2 has them, or the rows of a model of tables. `options`: those of `-o`, of which `python` names an
+ * interpreter. Throws `invalid_argument`, and `failed_precondition` if no Python here reads Parquet.
  */
 export async function readInputs(
   flags: readonly string[],
@@ -38,7 +38,11 @@ export async function readInputs(
 async function readFlag(flag: string, signature: Signature, python?: string): Promise<(readonly [string, Value])[]> {
   const { inputs } = signature;
   const [, name, text] = /^([^=@[{]*)=(.*)$/s.exec(flag) ?? [];
-  if (name !== undefined && text !== undefined) return [[name, await readValue(text, name, python)]];
+  if (name !== undefined && text !== undefined) {
+    const isNumeric = inputs?.some((spec) => spec.name === name && spec.dtype !== "bytes") === true;
+    const listed = isNumeric && NUMBERS.test(text) ? `[${text}]` : text;
+    return [[name, await readValue(listed, name, python)]];
+  }
   const table = isTable(signature) ? await readTable(flag, signature, python) : undefined;
   if (table !== undefined) return Object.entries(table);
   const value = await readValue(flag, flag, python);
@@ -49,6 +53,9 @@ async function readFlag(flag: string, signature: Signature, python?: string): Pr
   const known = names.length === 0 ? "" : ` The model has ${names.join(", ")}.`;
   throw invalidArgument(`--input is "${flag}", which does not say for which input; expected NAME=${flag}.${known}`);
 }
+
+/** Numbers with commas between them, for an input of numbers: shells take brackets for themselves. */
+const NUMBERS = /^\s*[-\d.][^,[\]{}"]*(,\s*[-\d.][^,[\]{}"]*)+$/;
 
 /** A server tells of a model's columns, and not that they are a table's. */
 function isTable({ inputs, isTabular }: Signature): boolean {

@@ -45,6 +45,7 @@ const at = (name: string) => join(folder, name);
 
 test.each([
   ["a JSON value", "x=[1,2.5]"],
+  ["numbers with commas between them", "x=1,2.5"],
   ["a .json file", `x=@${at("x.json")}`],
   ["a .csv file", `x=@${at("x.csv")}`],
   ["a file for the only input", `@${at("x.json")}`],
