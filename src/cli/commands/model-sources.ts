@@ -49,7 +49,7 @@ function assertNoPipeline({ origins, settings }: ServeCommandLine, several: stri
   const ofPipeline = OF_PIPELINE.find((name) => origins.has(name));
   if (ofPipeline !== undefined)
     throw invalidArgument(
-      `${origins.get(ofPipeline)} describes one pipeline, and ${several} names models; expected one of them. A pipeline among several models is described in a file for --config, with stages and hooks.`,
+      `${origins.get(ofPipeline)} describes one pipeline, and ${several} names models; expected one of them. A chain gives each model by --model-path: --model-path a.onnx --model-path b.onnx --hooks hooks.ts. A pipeline among several models is described in a file for --config, with stages and hooks.`,
     );
   if (settings.loadModel.length > 0 && settings.modelControl !== "explicit")
     throw invalidArgument(

@@ -48,7 +48,7 @@ describe("named models", () => {
     [["--model", "=x"], '--model is "=x"; expected NAME=PATH'],
     [["--model", "a=x", "--model-path", "y"], "--model-path describes one pipeline, and --model names models"],
     [["--model-repository", "x", "--driver", "onnx"], "--driver describes one pipeline, and --model-repository names"],
-    [["--model", "a=x", "--hooks", "h.ts"], "--hooks describes one pipeline"],
+    [["--model", "a=x", "--hooks", "h.ts"], "--model-path a.onnx --model-path b.onnx --hooks hooks.ts"],
     [["--model", "a=x", "--name", "b"], "--name describes one pipeline"],
     [["--model", "a=x", "--warmup", "random"], "--warmup describes one pipeline"],
     [["--model", "a=x", "-o", "2:k=v"], '-o is "2:k=v", but there are several models; expected KEY=VALUE for all'],
