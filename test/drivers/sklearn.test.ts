@@ -137,6 +137,14 @@ joblib.dump(make_pipeline(OneHotEncoder(), LogisticRegression()).fit([["red"], [
       code: "invalid_argument",
       message: expect.stringContaining("size"),
     });
+    await expect(predict(model, { kind: size, size })).rejects.toMatchObject({
+      code: "invalid_argument",
+      message: 'The values of "kind" are numbers; the model takes texts.',
+    });
+    await expect(predict(model, { kind, size: kind })).rejects.toMatchObject({
+      code: "invalid_argument",
+      message: 'The values of "size" are texts; the model takes float64.',
+    });
   });
 
   it("knows the number of features, and reports a wrong one with scikit-learn's text", async () => {

@@ -1,9 +1,9 @@
 """scikit-learn: estimators and pipelines, which are always pickles."""
 
-from ..errors import missing_input
+from ..errors import invalid, missing_input
 from .estimators import EstimatorFramework
 from .pickles import load_pickle
-from .tables import is_table
+from .tables import has_numbers, has_texts, is_table
 
 
 class Framework(EstimatorFramework):
@@ -15,15 +15,28 @@ class Framework(EstimatorFramework):
         self._takes_documents = takes_documents(self.model)
 
     def predict(self, inputs, wanted):
-        """Pipelines may need all columns, or not; what they say of one that is missing is seldom its name."""
+        """Pipelines may need all columns, or not; what they say of one that is missing, or of another type, is seldom its name."""
         try:
             return super().predict(inputs, wanted)
-        except (KeyError, ValueError) as error:
+        except (KeyError, TypeError, ValueError) as error:
             count, names = self.features()
-            missing = [name for name in names or [] if name not in inputs] if is_table(inputs, count, names) else []
-            if not missing:
+            if names is None or not is_table(inputs, count, names):
                 raise
-            raise missing_input(missing[0], names) from error
+            missing = [name for name in names if name not in inputs]
+            if missing:
+                raise missing_input(missing[0], names) from error
+            self._refuse_types(inputs, names, error)
+            raise
+
+    def _refuse_types(self, inputs, names, error):
+        """Names the first column that is not of the type that clients were told."""
+        kinds = self.kinds(names)
+        for name in names:
+            expected = kinds.get(name, {}).get("dtype", self.number_type)
+            came = "bytes" if has_texts(inputs[name]) else "numbers" if has_numbers(inputs[name]) else None
+            if came is not None and (came == "bytes") != (expected == "bytes"):
+                said = f"are texts; the model takes {expected}" if came == "bytes" else "are numbers; the model takes texts"
+                raise invalid(f'The values of "{name}" {said}.', reason="WRONG_DTYPE", field=name, expected=expected) from error
 
     def rows(self, inputs):
         """Texts of one column are a flat list to what counts their words: MLServer's clients send them so."""

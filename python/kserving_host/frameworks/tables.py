@@ -29,6 +29,17 @@ def to_texts(array):
     return np.array([np.nan if each == MISSING_TEXT else each.decode() for each in array.reshape(-1)], object).reshape(array.shape)
 
 
+def has_texts(array):
+    """Whether an input has any text that is not missing."""
+    return getattr(array, "dtype", None) == object and any(each != MISSING_TEXT for each in array.reshape(-1))
+
+
+def has_numbers(array):
+    """Whether an input has any number that is not missing."""
+    kind = getattr(getattr(array, "dtype", None), "kind", "")
+    return kind in "iu" or (kind == "f" and bool(np.isfinite(array).any()))
+
+
 def is_numbered(inputs):
     """Whether the inputs are columns by their numbers, as the server sends rows of texts and numbers whose features have no names."""
     return len(inputs) > 1 and list(inputs) == [str(index) for index in range(len(inputs))]
