@@ -10,6 +10,10 @@ test.each([
   expect(nearest(name, ["predict", "port"])).toBe(expected);
 });
 
+test("letters that are several in small are compared to their end", () => {
+  expect(nearest("\u0130".repeat(100), ["\u0130".repeat(99), "x".repeat(99)])).toBe("\u0130".repeat(99));
+});
+
 test("a suggestion is a sentence, or nothing", () => {
   expect(didYouMean("prot", ["port"])).toBe(' Did you mean "port"?');
   expect(didYouMean("x", ["port"])).toBe("");
