@@ -20,6 +20,22 @@ export async function reportExample(
   const { inputs, isTable } = example;
   const line = exampleRequest({ name, inputs, isTable, grpcAddress, isEncrypted, decoupled, ...own });
   reporter.example(exampleHeading(example), line);
+  const photo = own.httpUrl && photoRequest(own.httpUrl, name, inputs);
+  if (photo) reporter.example("With a photo of yours:", photo);
+}
+
+/** Sizes of a side from which an input is taken for a photo. */
+const MIN_SIDE = 16;
+
+/** A shell line that sends a photo to a model whose only input is a colour image; undefined for other models. */
+export function photoRequest(httpUrl: string, name: string, inputs: readonly ExampleInput[]): string | undefined {
+  const [input, ...others] = inputs;
+  if (input === undefined || others.length > 0 || typeof input.element !== "number") return undefined;
+  const [, one = 0, two = 0, three = 0, ...more] = input.shape;
+  const sides = three === 3 ? [one, two] : one === 3 ? [two, three] : [];
+  if (more.length > 0 || sides.length === 0 || sides.some((side) => side < MIN_SIDE)) return undefined;
+  const url = `${httpUrl}/predict/${encodeURIComponent(name)}`;
+  return `${curlFor(url)} ${url} -F ${shellQuoted(`${input.name}=@photo.jpg`)}`;
 }
 
 /** The line before the example: if the example ran, and which parts of it are a guess. */

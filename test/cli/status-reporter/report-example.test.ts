@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { exampleHeading, exampleRequest } from "../../../src/cli/status-reporter/report-example.ts";
+import { exampleHeading, exampleRequest, photoRequest } from "../../../src/cli/status-reporter/report-example.ts";
 import type { ExampleInput } from "../../../src/tensor/signature/example-inputs.ts";
 
 const HTTP = { grpcAddress: "localhost:9000", httpUrl: "http://localhost:9001" };
@@ -67,4 +67,16 @@ describe("the heading", () => {
   ])("of %j", (found, heading) => {
     expect(exampleHeading(found)).toBe(heading);
   });
+});
+
+test.each([
+  [[1, 224, 224, 3], "curl http://h:1/predict/a%20b -F 'x=@photo.jpg'"],
+  [[1, 3, 224, 224], "curl http://h:1/predict/a%20b -F 'x=@photo.jpg'"],
+  [[1, 64, 64, 1], undefined],
+  [[1, 3, 3, 3], undefined],
+  [[1, 3], undefined],
+])("an input of shape %j takes a photo by %j", (shape, line) => {
+  const input = { name: "x", dtype: "float32", shape, element: 0 } as const;
+  expect(photoRequest("http://h:1", "a b", [input])).toBe(line);
+  expect(photoRequest("http://h:1", "a b", [input, input])).toBeUndefined();
 });
