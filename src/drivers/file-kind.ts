@@ -1,5 +1,6 @@
 import { closeSync, existsSync, openSync, readdirSync, readSync, statSync } from "node:fs";
-import { basename, dirname, extname, join, relative } from "node:path";
+import { basename, dirname, extname, isAbsolute, join, relative } from "node:path";
+import { meantText, nearest } from "../platform/text/nearest.ts";
 
 /** Bytes at a place of a file, and what it then is. */
 type Signature = readonly [offset: number, bytes: string, meaning: string];
@@ -197,4 +198,18 @@ function ofFile(path: string): string | undefined {
 
 function meaningOf(table: typeof HINTS, path: string): string | undefined {
   return table.find(([pattern]) => pattern.test(path))?.[1];
+}
+
+/**
+ * ` Did you mean "x"?` of the file beside the one that is not there whose name is nearest, else nothing; for paths from
+ * the server's own folder, as people type them.
+ */
+export function meantFile(path: string): string {
+  if (isAbsolute(path)) return "";
+  try {
+    const near = nearest(basename(path), readdirSync(dirname(path)));
+    return meantText(near && join(dirname(path), near));
+  } catch {
+    return "";
+  }
 }

@@ -6,7 +6,7 @@ import { importCompiled } from "../platform/user-module/import-compiled.ts";
 import { compileUserModule } from "../platform/user-module/user-module.ts";
 import { PLAIN_FRAMEWORKS } from "../storage/runtimes/python-frameworks.ts";
 import type { Driver } from "./driver.ts";
-import { pathHint } from "./file-kind.ts";
+import { meantFile, pathHint } from "./file-kind.ts";
 
 type ImportDriver = () => Promise<{ default: Driver }>;
 
@@ -78,7 +78,7 @@ export async function detectDriver(path: string): Promise<FoundDriver> {
 async function unrecognised(path: string): Promise<string> {
   const names = DRIVER_NAMES.join(", ");
   if (!existsSync(path))
-    return `There is no ${path}, and no driver recognises its name; expected a model's path, or --driver (${names}).`;
+    return `There is no ${path}, and no driver recognises its name; expected a model's path, or --driver (${names}).${meantFile(path)}`;
   if (isEmptyFolder(path))
     return `The folder "${path}" is empty; expected a model's file, or a folder with a model in it.`;
   const inside = await modelsIn(path);

@@ -4,7 +4,7 @@ import { failedPrecondition, type ServingError } from "../../errors.ts";
 import { readProblem } from "../../platform/text/file-problem.ts";
 import { createRecord } from "../../tensor/record.ts";
 import { createTensors, type Tensor, type Tensors } from "../../tensor/tensor.ts";
-import { describeFileKind } from "../file-kind.ts";
+import { describeFileKind, meantFile } from "../file-kind.ts";
 import { hasBoundedRuns } from "./bounded-runs.ts";
 import { readInitializer } from "./element-types.ts";
 import { ProtobufError, type ProtobufField, ProtobufFile } from "./protobuf-file.ts";
@@ -107,7 +107,7 @@ function openFile(path: string): number {
 
 function noModel(path: string): string {
   const hint = isAbsolute(path) ? "" : "; the path counts from the folder in which the server was started";
-  return `No model file at "${path}"; expected a .onnx or .ort file there${hint}.`;
+  return `No model file at "${path}"; expected a .onnx or .ort file there${hint}.${meantFile(path)}`;
 }
 
 function readOpenFile(path: string, descriptor: number): ModelFile | undefined {

@@ -5,7 +5,7 @@ import { unlessAborted } from "../../platform/async/cancel-source.ts";
 import { processMemory } from "../../platform/processes/watched-child.ts";
 import { PYTHON_FRAMEWORKS, type PythonFramework } from "../../storage/runtimes/python-frameworks.ts";
 import { type Driver, type DriverHost, defineDriver, type Model, type PartsModel } from "../driver.ts";
-import { describeNoModel, readHead } from "../file-kind.ts";
+import { describeNoModel, meantFile, readHead } from "../file-kind.ts";
 import type { OptionSpec, OptionTable } from "../option-table.ts";
 import { boosterLibrary } from "./booster-file.ts";
 import { type PythonSearch, startWithFirst } from "./first-python.ts";
@@ -80,7 +80,8 @@ type ProcessHost = Pick<DriverHost, "threads" | "log"> & Required<Pick<DriverHos
 /** Before an interpreter is started, which takes seconds. */
 function assertIsModel({ framework: { name, files }, path }: PythonSource): void {
   const stat = path === "" ? undefined : statSync(path, { throwIfNoEntry: false });
-  if (path !== "" && stat === undefined) throw failedPrecondition(`No model at "${path}"; expected ${files}.`);
+  if (path !== "" && stat === undefined)
+    throw failedPrecondition(`No model at "${path}"; expected ${files}.${meantFile(path)}`);
   // A class of the user's own may read anything.
   if (name === "python" || stat?.isFile() !== true) return;
   if (stat.size === 0) throw failedPrecondition(`The model file "${path}" is empty; expected ${files}.`);

@@ -117,6 +117,10 @@ describe("readModelFile", () => {
   it.each([
     ["no/such.onnx", 'No model file at "no/such.onnx"; expected a .onnx or .ort file there; the path counts from'],
     [
+      "test/fixtures/models/half-plus-tow.onnx",
+      'from the folder in which the server was started. Did you mean "test/fixtures/models/half-plus-two.onnx"?',
+    ],
+    [
       "package.json/model.onnx",
       'No model file at "package.json/model.onnx"; expected a .onnx or .ort file there; the path counts from',
     ],
