@@ -64,9 +64,11 @@ const ENCODED_FORM = "application/x-www-form-urlencoded";
 const CSV_TYPE = "text/csv";
 
 async function predict(service: InferenceService, url: string, exchange: HttpExchange): Promise<HttpAnswer> {
-  const choice = parsePath(url);
+  const path = parsePath(url);
   // An error of the body names the document of this model, which has to be there.
-  exchange.record.model = service.index().some(({ model }) => model === choice.model) ? choice.model : "";
+  const isServed = path.model !== "" && service.index().some(({ model }) => model === path.model);
+  exchange.record.model = isServed ? path.model : "";
+  const choice = { ...path, isServed };
   const call = exchange.callInfo();
   if (!isTaken(exchange.mediaType)) throw unsupportedType(exchange.mediaType);
   const body = await exchange.readBody();
@@ -92,7 +94,7 @@ function plainFormOf(mediaType: string, body: Buffer): PlainForm | undefined {
 }
 
 interface PlainCall {
-  readonly choice: PathChoice;
+  readonly choice: ModelChoice;
   readonly body: Buffer;
   readonly form: PlainForm;
 }
@@ -104,7 +106,7 @@ async function answerPlain(
   exchange: HttpExchange,
 ): Promise<HttpAnswer> {
   const request = await readPlainRequest(body, { form, signature: choice.signature }, exchange);
-  const ref = { model: modelOf(service, choice.model), ...(choice.version && { version: choice.version }) };
+  const ref = { model: modelOf(service, choice), ...(choice.version && { version: choice.version }) };
   const write: WritePredicted = async ({ answer }) => toHttpAnswer(answer, ANY_OUTPUTS, exchange);
   const writePart: WritePredicted = ({ answer }) => toJsonAnswer(answer, ANY_OUTPUTS, exchange);
   const inParts = acceptedParts(exchange.request);
@@ -123,7 +125,7 @@ function toHttpAnswer(
 }
 
 interface KibernetikaCall {
-  readonly choice: PathChoice;
+  readonly choice: ModelChoice;
   readonly request: KibernetikaRequest;
   readonly call: CallOptions;
   readonly parts?: PartSink | undefined;
@@ -133,7 +135,7 @@ async function infer(
   service: InferenceService,
   { choice, request, call, parts }: KibernetikaCall,
 ): Promise<InferResponse> {
-  const ref = { model: modelOf(service, choice.model), version: choice.version };
+  const ref = { model: modelOf(service, choice), version: choice.version };
   const lease = await service.acquire(ref, call);
   try {
     const outputs = request.outFilter.length > 0 ? request.outFilter : undefined;
@@ -151,7 +153,8 @@ async function infer(
  * The original's clients send any name to a server of one model, or to one whose
  * models are not known here; among several the name counts.
  */
-function modelOf(service: InferenceService, name: string): string {
+function modelOf(service: InferenceService, { model: name, isServed }: ModelChoice): string {
+  if (isServed) return name;
   const served = new Set(service.index().map(({ model }) => model));
   if (name === "" && served.size > 1)
     throw invalidArgument(`The path names no model; expected /predict/MODEL.${servedNames("", served)}`);
@@ -164,6 +167,9 @@ interface PathChoice {
   readonly signature: string;
   readonly version?: bigint;
 }
+
+/** A path, and whether a model of its name was there when the request came. */
+type ModelChoice = PathChoice & { readonly isServed: boolean };
 
 function parsePath(url: string): PathChoice {
   const [path = ""] = url.split("?", 1);
