@@ -85,9 +85,20 @@ function notesOf(description: ServableDescription): string[] {
   ];
 }
 
-function toStage({ driver, path, runtime = "", loadMs, memoryBytes }: StageFacts): PageStage {
-  const hasGraph = DRAWN_FILES.test(path) || (path !== "" && existsSync(join(path, SAVED_MODEL)));
-  return { driver, file: basename(path), hasGraph, runtime, loadMs, memoryBytes };
+function toStage(facts: StageFacts): PageStage {
+  const { driver, path, runtime = "", loadMs, memoryBytes } = facts;
+  return { driver, file: basename(path), hasGraph: hasGraph(facts), runtime, loadMs, memoryBytes };
+}
+
+/** Of loaded models, which do not change: the page asks for its state again and again. */
+const withGraph = new WeakMap<StageFacts, boolean>();
+
+function hasGraph(facts: StageFacts): boolean {
+  const { path } = facts;
+  const known =
+    withGraph.get(facts) ?? (DRAWN_FILES.test(path) || (path !== "" && existsSync(join(path, SAVED_MODEL))));
+  withGraph.set(facts, known);
+  return known;
 }
 
 function toSignature(name: string, signature: Signature): PageSignature {
