@@ -2,6 +2,8 @@
 
 import inspect
 import json
+import os
+import re
 import struct
 
 import xgboost
@@ -11,6 +13,10 @@ from .estimators import EstimatorFramework
 from .features import of_categories
 from .pickles import is_pickle, load_pickle
 from .tables import as_categories
+
+
+# Characters of MLflow's description of a model, at most.
+MOST_DESCRIPTION = 1 << 20
 
 
 class Framework(EstimatorFramework):
@@ -104,9 +110,23 @@ def _feature_count(booster):
     return struct.unpack_from("<fI", booster.save_raw())[1]
 
 
+def _estimator_of_mlflow(path):
+    """An estimator of the class that MLflow's description beside the file names, whose answers are classes and not the Booster's values; None where it names none."""
+    description = os.path.join(os.path.dirname(path), "MLmodel")
+    if not os.path.isfile(description):
+        return None
+    with open(description, encoding="utf-8") as file:
+        found = re.search(r"^ +model_class: xgboost\.sklearn\.(XGB\w+)$", file.read(MOST_DESCRIPTION), re.M)
+    return getattr(xgboost, found[1])() if found is not None and hasattr(xgboost, found[1]) else None
+
+
 def _load_native(path):
+    estimator = _estimator_of_mlflow(path)
     try:
-        return xgboost.Booster(model_file=path)
+        if estimator is None:
+            return xgboost.Booster(model_file=path)
+        estimator.load_model(path)
+        return estimator
     except Exception as error:
         if "str[0] == '{'" in str(error):
             raise refused(f"The file is neither JSON nor UBJSON, which xgboost {xgboost.__version__} reads. The binary format of older versions is read by XGBoost 3.0 and before: load it there, and save_model it as model.ubj.", error) from error

@@ -9,6 +9,7 @@ import { describeNoModel, meantFile, readHead } from "../file-kind.ts";
 import type { OptionSpec, OptionTable } from "../option-table.ts";
 import { boosterLibrary } from "./booster-file.ts";
 import { type PythonSearch, startWithFirst } from "./first-python.ts";
+import { isMlflowFolder } from "./mlflow-folder.ts";
 import { PYTHON_HOST_OPTIONS, type PythonHostOptions, parseNames, parseSpecs } from "./python-host-options.ts";
 import { createPythonModel, type LoadedFacts } from "./python-model.ts";
 import { PythonProcess } from "./python-process.ts";
@@ -179,6 +180,7 @@ export function frameworkDriver(name: string): Driver {
     placement: "inline",
     isIsolated: true,
     detect: (path) => {
+      if (name === "mlflow") return isMlflowFolder(path);
       const library = boosterLibrary(path);
       return library === undefined ? endings.some((ending) => path.toLowerCase().endsWith(ending)) : library === name;
     },

@@ -71,6 +71,14 @@ export const PYTHON_FRAMEWORKS: Readonly<Record<string, PythonFramework>> = {
     endings: [".cbm"],
     hasPickles: true,
   },
+  mlflow: {
+    title: "MLflow",
+    project: "mlflow",
+    module: "mlflow",
+    install: "pip install mlflow, and what requirements.txt in the folder lists",
+    files: "a folder with a file MLmodel, as MLflow's save_model writes it",
+    hasPickles: true,
+  },
   statsmodels: {
     title: "statsmodels",
     project: "statsmodels",

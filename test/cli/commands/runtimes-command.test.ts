@@ -123,6 +123,7 @@ test("lists what is there as JSON and as a table", async () => {
     "xgboost",
     "lightgbm",
     "catboost",
+    "mlflow",
     "statsmodels",
     "pmml",
     "h2o",

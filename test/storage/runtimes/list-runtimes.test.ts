@@ -40,6 +40,7 @@ test("lists each runtime with what is found where, which one is used, and why on
     "xgboost",
     "lightgbm",
     "catboost",
+    "mlflow",
     "statsmodels",
     "pmml",
     "h2o",

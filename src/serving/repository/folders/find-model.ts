@@ -1,5 +1,6 @@
 import { stat } from "node:fs/promises";
 import { basename, join, parse, resolve } from "node:path";
+import { ownFileOf } from "../../../drivers/python/mlflow-folder.ts";
 import { DRIVER_NAMES, detectDriver, findDriver } from "../../../drivers/registry.ts";
 import { failedPrecondition } from "../../../errors.ts";
 import type { ModelConfig } from "../config/model-config.ts";
@@ -28,10 +29,11 @@ export async function locateModel(
 }
 
 /**
- * The model that a path means. A file, and a folder that a driver loads as a whole, mean themselves; a folder with one
- * model in it means that model. Among several models the one named `model` is chosen. A folder without models is
- * returned unchanged, so that a driver reports the error. Throws `failed_precondition` for a folder with several
- * models, and for one with versions of a model.
+ * The model that a path means. A file, and a folder that a driver loads as a whole, mean themselves; a folder of
+ * MLflow's means the file in it that a framework's own driver reads; a folder with one model in it means that model.
+ * Among several models the one named `model` is chosen. A folder without models is returned unchanged, so that a driver
+ * reports the error. Throws `failed_precondition` for a folder with several models, and for one with versions of a
+ * model.
  */
 export async function findModel(path: string, driver?: string): Promise<string> {
   // A user's own driver decides about its folders itself.
@@ -47,7 +49,10 @@ async function mainFile(path: string): Promise<string> {
 }
 
 async function chooseModel(path: string, driver: string | undefined): Promise<string> {
-  if (!(await isFolder(path)) || (await isDetected(path, driver))) return path;
+  if (!(await isFolder(path))) return path;
+  const own = driver === "mlflow" ? undefined : ownFileOf(path);
+  if (own !== undefined && (await isDetected(own, driver))) return own;
+  if (await isDetected(path, driver)) return path;
   const entries = await listFolder(path);
   const models = await modelsIn(entries, driver);
   const [only, second] = models;

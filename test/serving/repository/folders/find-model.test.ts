@@ -53,3 +53,33 @@ test("a folder of other things is left to a driver to refuse", async () => {
   const folder = folderOf("1/notes.txt", "labels.txt");
   expect(await findModel(folder)).toBe(folder);
 });
+
+test.each([
+  ["onnx:\n    data: model.onnx", "model.onnx", undefined],
+  ["sklearn:\n    pickled_model: model.pkl", "model.pkl", undefined],
+  ["tensorflow:\n    saved_model_dir: saved", "saved", undefined],
+  ["onnx:\n    data: model.onnx", "model.onnx", "onnx"],
+  ["onnx:\n    data: model.onnx", "", "mlflow"],
+  // No driver reads these, or they are not in the folder.
+  ["sklearn:\n    pickled_model: model.skops", "", undefined],
+  ["onnx:\n    data: missing.onnx", "", undefined],
+  ["onnx:\n    data: ../other.onnx", "", undefined],
+  ["own:\n    python_model: model.pkl", "", undefined],
+])("a folder of MLflow with the flavor %j means %j with --driver %s", async (flavor, expected, driver) => {
+  const folder = folderOf("model.onnx", "model.pkl", "model.skops", "saved/saved_model.pb", "../other.onnx");
+  writeFileSync(join(folder, "MLmodel"), `flavors:\n  ${flavor}\n  python_function:\n    env: conda.yaml\n`);
+  expect(await findModel(folder, driver)).toBe(join(folder, expected));
+});
+
+test.each([
+  ["flavors: [", "cannot be read: "],
+  ["", "has no flavors"],
+  ["flavors: 1", "has no flavors"],
+])("a folder of MLflow whose description is %j is refused", async (text, message) => {
+  const folder = folderOf("model.onnx");
+  writeFileSync(join(folder, "MLmodel"), text);
+  await expect(findModel(folder)).rejects.toMatchObject({
+    code: "failed_precondition",
+    message: expect.stringContaining(message),
+  });
+});

@@ -1,0 +1,92 @@
+"""MLflow: folders of any flavor, as mlflow.pyfunc loads them; their signature has the columns or tensors."""
+
+import mlflow.exceptions
+import mlflow.pyfunc
+import numpy as np
+
+from ..errors import missing_input, one_line, refused
+from .estimators import EstimatorFramework
+from .tables import is_table, to_texts
+
+# Of columns, by MLflow's names of types; others go as they came, and MLflow says what it thinks of them.
+COLUMN_TYPES = {"long": "int64", "integer": "int32", "double": "float64", "float": "float32", "boolean": "bool", "string": "bytes", "datetime": "bytes"}
+
+
+class Framework(EstimatorFramework):
+    methods = {"predict": "predict"}
+    # Rows without names become tables too, as MLflow's own server makes them.
+    checks_columns = True
+    # Code of the model's author may do anything.
+    dry_runs = False
+
+    def load(self):
+        if not self.request.options.get("allow_pickle"):
+            raise refused("MLflow loads the folder by running the Python code and pickles in it. For a folder that you trust: -o allow_pickle=true.")
+        try:
+            model = mlflow.pyfunc.load_model(self.request.path)
+        except ModuleNotFoundError as error:
+            raise refused(f'The folder\'s model needs the module "{error.name}", which this Python does not have; requirements.txt in the folder lists what it needs.', error) from error
+        except Exception as error:
+            raise refused(f"MLflow {mlflow.__version__} cannot load the folder: {one_line(error)}", error) from error
+        schema = model.metadata.get_input_schema()
+        self._tensors = list(schema.inputs) if schema is not None and schema.is_tensor_spec() else []
+        self._columns_known = list(schema.inputs) if schema is not None and not self._tensors and schema.has_input_names() else []
+        self.is_tabular = not self._tensors
+        if self._tensors and self.inputs is None:
+            self.inputs = [_to_spec(each) for each in self._tensors]
+        self.use(model)
+
+    def features(self):
+        names = [each.name for each in self._columns_known]
+        return (len(names), names) if names else (None, None)
+
+    def kinds(self, features):
+        return {each.name: {"dtype": COLUMN_TYPES[each.type.name]} for each in self._columns_known if getattr(each.type, "name", None) in COLUMN_TYPES}
+
+    def rows(self, inputs):
+        if self._tensors:
+            return self._of_tensors(inputs)
+        count, names = self.features()
+        if is_table(inputs, count, names):
+            optional = {each.name for each in self._columns_known if not each.required}
+            missing = [name for name in names or [] if name not in inputs and name not in optional]
+            if missing:
+                raise missing_input(missing[0], names)
+        rows = super().rows(inputs)
+        return self._of_declared_types(rows) if hasattr(rows, "columns") else rows
+
+    def _of_tensors(self, inputs):
+        arrays = {name: to_texts(array) if array.dtype == object else array for name, array in inputs.items()}
+        if len(self._tensors) > 1 or self._tensors[0].name:
+            return arrays
+        return next(iter(arrays.values()))
+
+    def _of_declared_types(self, table):
+        """JSON has one kind of number: whole ones become integers where the signature says so."""
+        casts = {}
+        for each in self._columns_known:
+            dtype = COLUMN_TYPES.get(getattr(each.type, "name", None))
+            if each.name not in table.columns or dtype in (None, "bytes", "bool"):
+                continue
+            values = table[each.name].to_numpy()
+            is_whole = values.dtype.kind in "iu" or (values.dtype.kind == "f" and bool(np.isfinite(values).all() and (values == np.trunc(values)).all()))
+            if values.dtype.kind in "iuf" and (is_whole or dtype.startswith("float")):
+                casts[each.name] = dtype
+        return table.astype(casts)
+
+    def is_pure(self):
+        return False
+
+    def is_callers_fault(self, error):
+        """What MLflow says of inputs that do not fit the signature."""
+        return isinstance(error, mlflow.exceptions.MlflowException)
+
+    def facts(self):
+        flavors = [name for name in self.model.metadata.flavors if name != "python_function"]
+        return {**super().facts(), "flavors": flavors or ["python_function"]}
+
+
+def _to_spec(tensor):
+    dtype = np.dtype(tensor.type)
+    name = "bytes" if dtype.kind in "OSU" else str(dtype)
+    return {"name": tensor.name or "input", "dtype": name, "shape": list(tensor.shape)}
