@@ -6,6 +6,7 @@ import { writeItems } from "../../tensor/codecs/json/tensor-json.ts";
 import { writeNpy } from "../../tensor/codecs/npy.ts";
 import type { NumericDType } from "../../tensor/dtype.ts";
 import { createTensor, elementCount, type Tensor } from "../../tensor/tensor.ts";
+import { dataFrameForm, eachFrameRow } from "./data-frames.ts";
 import { hasSeveralValues, joinJsonLines, notUtf8 } from "./json-lines.ts";
 
 /** Media types of bodies that become a request of TensorFlow Serving's REST API. */
@@ -27,19 +28,22 @@ interface PredictBody {
   readonly json: Uint8Array;
   /** Offsets in it at which the lines of the body begin, if it was joined of lines. */
   readonly places?: Uint32Array<ArrayBuffer>;
+  /** True for a data frame of MLflow's, whose clients expect the predictions alone. */
+  readonly isFrame?: true;
 }
 
 /**
  * Turns the body of an invocation into the JSON of TensorFlow Serving's REST API, which is parsed later: what is such
- * JSON stays, other JSON is one instance, a list of lists is its instances, lines of JSON and of CSV are one instance
- * each. Throws `invalid_argument` with the line of CSV that is malformed, or of JSON that is not whole, for data frames
- * of MLflow, and for CSV whose rows take more than `maxBytes`.
+ * JSON stays, other JSON is one instance, a list of lists is its instances, lines of JSON and of CSV, and rows of a
+ * data frame of MLflow, are one instance each. Throws `invalid_argument` with the line of CSV that is malformed, or of
+ * JSON that is not whole, and for rows that take more than `maxBytes`.
  */
 export function toPredictBody(body: Uint8Array, form: BodyForm, maxBytes: number): PredictBody {
   const bytes = Buffer.from(body.buffer, body.byteOffset, body.byteLength);
   if (form === "csv") return { json: ofInstances(eachJsonRow(toText(bytes), "null"), maxBytes) };
+  const frame = form === "json" ? dataFrameForm(bytes) : undefined;
+  if (frame !== undefined) return { json: ofInstances(eachFrameRow(toText(bytes), frame), maxBytes), isFrame: true };
   if (isPredictBody(bytes)) return { json: body };
-  refuseDataFrame(bytes);
   if (form === "lines") return joinJsonLines(bytes);
   if (hasSeveralValues(bytes)) return joinJsonLines(bytes);
   const [before, after] = LIST_OF_LISTS.test(bytes.toString("latin1"))
@@ -50,18 +54,6 @@ export function toPredictBody(body: Uint8Array, form: BodyForm, maxBytes: number
 
 /** {@link toPredictBody} for a codec thread. */
 export const toPredictBodyJob = defineJob(import.meta.url, "toPredictBodyJob", toPredictBody);
-
-/** MLflow's `/invocations` takes these as well. */
-const DATA_FRAME = /^\s*\{\s*"(dataframe_split|dataframe_records)"\s*:/;
-const DATA_FRAME_HEAD_BYTES = 64;
-
-function refuseDataFrame(bytes: Buffer): void {
-  const [, form] = DATA_FRAME.exec(bytes.toString("latin1", 0, DATA_FRAME_HEAD_BYTES)) ?? [];
-  if (form === undefined) return;
-  const instead =
-    '{"instances": [[…], …]} with the columns in the model\'s order, or {"inputs": {NAME: [[…], …]}} by the names of its inputs';
-  throw invalidArgument(`Data frames of MLflow ("${form}") are not taken; send ${instead}.`);
-}
 
 const LIST_OF_LISTS = /^\s*\[\s*\[/;
 const MEMBERS = ["instances", "inputs", "examples"].map((name) => Buffer.from(`"${name}"`));

@@ -66,8 +66,14 @@ export async function invoke(
   const request = { ref, write, inParts: accepted.inParts };
   if (form === undefined)
     return inForm(await answerEncoded(service, { ...request, body, mediaType }, exchange), accepted, exchange);
-  const { json, places } = await toJson(body, form, exchange);
-  const plain = { ...request, method: attributes.method, body: json, form: { isCsv: form === "csv" } };
+  const { json, places, isFrame } = await toJson(body, form, exchange);
+  const plain = {
+    ...request,
+    ...(isFrame && write === undefined && { write: firstPredictions }),
+    method: attributes.method,
+    body: json,
+    form: { isCsv: form === "csv" },
+  };
   try {
     return inForm(await answerJson(service, plain, exchange), accepted, exchange);
   } catch (reason) {
@@ -77,11 +83,11 @@ export async function invoke(
 
 async function toJson(body: Buffer, form: BodyForm, exchange: HttpExchange) {
   const { maxMessageBytes } = exchange;
-  const { json, places } =
+  const { json, ...rest } =
     body.length > LARGE_MESSAGE_BYTES
       ? await exchange.decode(toPredictBodyJob, [body, form, maxMessageBytes], body)
       : toPredictBody(body, form, maxMessageBytes);
-  return { json: Buffer.from(json.buffer, json.byteOffset, json.byteLength), places };
+  return { json: Buffer.from(json.buffer, json.byteOffset, json.byteLength), ...rest };
 }
 
 function answerJson(
@@ -239,12 +245,26 @@ function toInput(
   return specs === undefined ? [name, createTensor("bytes", [1], [body])] : toRawInput(specs, body, { model, budget });
 }
 
+/** Writes the first output as the predictions: a model of MLflow has one, which its clients expect without a name. */
+const firstPredictions: WritePredicted = (predicted, exchange) => {
+  const [name, tensor] = firstOutput(predicted);
+  const outputs = { kind: "tensors" as const, tensors: createTensors([[name, tensor]]) };
+  return toPredictions({ ...predicted, answer: { ...predicted.answer, outputs } }, exchange);
+};
+
+function firstOutput({ signature, answer }: Predicted): readonly [name: string, tensor: Tensor] {
+  const outputs = answeredTensors(answer);
+  const name = signature.spec?.outputs?.[0]?.name ?? "";
+  const first = name in outputs ? ([name, outputs[name]!] as const) : Object.entries(outputs)[0];
+  if (first === undefined) throw new ServingError("internal", "The model gave no output.");
+  return first;
+}
+
 /** Writes the first output of a model as an array of this form. */
 function arrayAnswer(form: ArrayForm, contentType: string): WritePredicted {
-  return async ({ signature, answer }, exchange) => {
-    const outputs = answeredTensors(answer);
-    const tensor = outputs[signature.spec?.outputs?.[0]?.name ?? ""] ?? Object.values(outputs)[0];
-    if (tensor === undefined) throw new ServingError("internal", "The model gave no output.");
+  return async (predicted, exchange) => {
+    const { answer } = predicted;
+    const [, tensor] = firstOutput(predicted);
     const body = isLargeText([tensor])
       ? await exchange.encode(writeArrayJob, [tensor, form])
       : writeArray(tensor, form);

@@ -22,6 +22,18 @@ it.each([
   ["so is a list of texts", '[\n"} {", "]\\n["]\n', "json", '{"instances":[[\n"} {", "]\\n["]\n]}'],
   ["a single line is an instance", "[1,2]", "lines", '{"instances":[[1,2]]}'],
   ["empty lines are none", '{"x":1}\r\n\r\n{"x":2}', "lines", '{"instances":[{"x":1}\r,\r\n{"x":2}]}'],
+  [
+    "rows of a data frame of MLflow are instances, with the source of their numbers",
+    '{"dataframe_split": {"index": [7], "data": [ [9007199254740993 , "a\\"],[",[1,{}]] ] , "columns": ["x", "y,", 2]}}',
+    "json",
+    '{"instances":[{"x":9007199254740993,"y,":"a\\"],[","2":[1,{}]}]}',
+  ],
+  [
+    "so are records",
+    ' {"dataframe_records": [{"inputs": 1}, {"inputs": null}]}',
+    "json",
+    '{"instances":[{"inputs": 1},{"inputs": null}]}',
+  ],
   ["rows of CSV are instances", "1,2\n3,4", "csv", '{"instances":[[1,2],[3,4]]}'],
 ] as const)("%s", (_, text, form, expected) => {
   expect(body(text, form)).toBe(expected ?? text);
@@ -31,8 +43,24 @@ it.each([
   ["\n", "csv", "The body has no rows"],
   [" \n\n", "lines", "The body has no rows"],
   ["1,2\n3", "csv", "Line 2 of the CSV"],
-  ['{"dataframe_split": {"data": [[1]]}}', "json", '"dataframe_split") are not taken; send {"instances": '],
-  ['\n{"dataframe_records":[{"x":1}]}', "json", '"dataframe_records") are not taken; send {"instances": '],
+  ['{"dataframe_split": {"data": [[1]]}}', "json", "dataframe_split has no list of columns"],
+  ['{"dataframe_split": {"columns": ["a"]}}', "json", "dataframe_split has no list of data"],
+  ['{"dataframe_split": {"columns": ["a"], "data": [[1], 2]}}', "json", "row 1 of dataframe_split is no list"],
+  [
+    '{"dataframe_split": {"columns": ["a"], "data": [[1, 2]]}}',
+    "json",
+    "a list of dataframe_split has more than 1 values",
+  ],
+  [
+    '{"dataframe_split": {"columns": ["a", "b"], "data": [[1]]}}',
+    "json",
+    "row 0 of dataframe_split has 1 values for 2",
+  ],
+  ['{"dataframe_split": {"columns": [null], "data": [[1]]}}', "json", "a column of dataframe_split has no name"],
+  ['{"dataframe_split": {"columns": ["a"], "data": [[1', "json", "The data frame is malformed"],
+  ['{"dataframe_split": [', "json", "dataframe_split has no list of columns"],
+  ['\n{"dataframe_records": {"x": [1]}}', "json", "dataframe_records is not a list of rows"],
+  ['{"dataframe_records": []}', "json", "The body has no rows"],
 ] as const)("%j as %s is refused", (text, form, message) => {
   expect(() => body(text, form)).toThrow(message);
 });
