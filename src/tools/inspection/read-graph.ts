@@ -31,8 +31,11 @@ const DRAWN: readonly Drawn[] = [
 export function readGraph(path: string): Promise<ModelGraph> {
   const saved = join(path, SAVED_MODEL);
   const file = statOf(saved) === undefined ? path : saved;
-  return codecs.run(readGraphJob, [file], { costBytes: statOf(file)?.size ?? 0 });
+  return codecs.run(readGraphJob, [file], { costBytes: Math.min(statOf(file)?.size ?? 0, MAX_COST) });
 }
+
+/** Bytes of a file that are read at most, and count as the job's cost: weights of any size are skipped. */
+const MAX_COST = 32_000_000;
 
 /** Public for codec threads. @public */
 export const readGraphJob = defineJob(import.meta.url, "readGraphJob", readFile);
@@ -64,7 +67,8 @@ async function readFile(path: string): Promise<ModelGraph> {
 class TooLarge extends Error {}
 
 function whyNot(cause: unknown): string {
-  if (cause instanceof TooLarge) return "too large";
+  // Of a text or a list that is longer than any may be.
+  if (cause instanceof TooLarge || cause instanceof RangeError) return "too large";
   return cause instanceof ProtobufError || cause instanceof ServingError
     ? "damaged"
     : "not there any more, or not to be read";
@@ -141,6 +145,7 @@ class OnnxGraphReader {
     for (const field of this.#file.fields(start, end)) {
       if (field.number === TENSOR.name) name = this.#text(field);
       if (field.number === TENSOR.type) [, bits = 0] = ONNX_TYPES[field.value] ?? [];
+      if (field.number === TENSOR.dims && field.end - field.start > MAX_NAME) throw new TooLarge();
       if (field.number === TENSOR.dims) for (const size of this.#file.integers(field)) elements *= Number(size);
     }
     if (name !== "") this.#graph.addConstant(name, Math.ceil((elements * bits) / 8));
@@ -171,7 +176,9 @@ class OnnxGraphReader {
   }
 
   #fields({ start, end }: ProtobufField): ProtobufField[] {
-    return [...this.#file.fields(start, end)];
+    const fields: ProtobufField[] = [];
+    for (const field of this.#file.fields(start, end)) if (fields.push(field) > MAX_FIELDS) throw new TooLarge();
+    return fields;
   }
 
   #text({ start, end }: ProtobufField): string {
@@ -179,8 +186,10 @@ class OnnxGraphReader {
   }
 }
 
-/** Bytes of a name that are read. */
+/** Bytes of a name that are read, and of a tensor's sizes. */
 const MAX_NAME = 1000;
+/** Fields of a node, or of a value's type: one alone has no such number of inputs. */
+const MAX_FIELDS = 100_000;
 const TAG =
   /<(\/?)(layer|(?:then_|else_)?(?:body|port_map)|back_edges|output|port|data|edge)\b([^<>]{0,4096}?)(\/?)>|<dim>(-?\d+)<\/dim>/g;
 /** Tags around the layers within a loop or branch, and around the ways to them. */

@@ -3,9 +3,11 @@ import { writeFileSync } from "node:fs";
 import { text } from "node:stream/consumers";
 import { expect, test } from "vitest";
 import {
+  bytesField,
   encodeMessage,
   integerField,
   messageField,
+  textElement,
   textField,
 } from "../../../src/tensor/codecs/protobuf/wire-writer.ts";
 import { readGraph } from "../../../src/tools/inspection/read-graph.ts";
@@ -126,6 +128,23 @@ test.each([
   const refusal = await readGraph(path).catch((reason) => reason);
   expect(refusal).toMatchObject({ code });
   expect(refusal.message).not.toContain(path);
+});
+
+test.each([
+  ["sizes that no tensor has", [messageField(5, [bytesField(1, Buffer.alloc(2000, 1))])]],
+  [
+    "a node of more inputs than any has",
+    [
+      messageField(
+        1,
+        Array.from({ length: 100_001 }, () => textElement(1, "")),
+      ),
+    ],
+  ],
+])("a file with %s is too large to be drawn", async (_, graph) => {
+  const path = `${tempFolder()}/model.onnx`;
+  writeFileSync(path, encodeMessage([messageField(7, graph)]));
+  await expect(readGraph(path)).rejects.toThrow("The model's file cannot be drawn: it is too large.");
 });
 
 test("a file that is not there is refused without its path", async () => {
