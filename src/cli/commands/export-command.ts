@@ -120,11 +120,27 @@ function writtenNote(target: ExportTarget, written: Deployment["written"]): read
   ];
 }
 
-function deviceNote(target: ExportTarget, { name, hasDevice }: Deployment): readonly string[] {
-  if (target !== "systemd" || !hasDevice) return [];
-  return [
-    `${name}.service sees the devices of this system (PrivateDevices=no), for a model asks for one; a device of a group also needs SupplementaryGroups=, such as render.`,
-  ];
+/** Ways to a GPU, by target; the files ask for none, as few machines have one to give. */
+const DEVICES: Readonly<Record<Exclude<ExportTarget, "systemd">, string>> = {
+  docker: "docker run --gpus all for NVIDIA's, --device /dev/dri for Intel's",
+  compose: "gpus: all at the service for NVIDIA's, devices: [/dev/dri] for Intel's",
+  kubernetes: "nvidia.com/gpu: 1 among limits of resources in the manifest",
+  helm: "--set gpus=1 with helm, for NVIDIA's",
+  kserve: "nvidia.com/gpu: 1 among limits of resources in the manifest",
+  sagemaker: "an instance type that has one, such as ml.g5.xlarge",
+};
+
+/** The line about a device that a model of the deployment asks for; empty if none does. */
+export function deviceNote(
+  target: ExportTarget,
+  { name, hasDevice }: Pick<Deployment, "name" | "hasDevice">,
+): readonly string[] {
+  if (!hasDevice) return [];
+  if (target === "systemd")
+    return [
+      `${name}.service sees the devices of this system (PrivateDevices=no), for a model asks for one; a device of a group also needs SupplementaryGroups=, such as render.`,
+    ];
+  return [`A model asks for a device, and a container sees none unless it is given one: ${DEVICES[target]}.`];
 }
 
 /** Passwords in addresses and options are what the server starts with. */

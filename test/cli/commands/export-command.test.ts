@@ -2,6 +2,7 @@ import { createHash } from "node:crypto";
 import { readdirSync, readFileSync } from "node:fs";
 import { basename, join } from "node:path";
 import { expect, test } from "vitest";
+import { deviceNote } from "../../../src/cli/commands/export-command.ts";
 import { readDeployment } from "../../../src/cli/export/read-deployment.ts";
 import { readVersion } from "../../../src/version.ts";
 import { tempFolder } from "../../helpers/temp-folder.ts";
@@ -53,6 +54,19 @@ test("export says in JSON what it wrote, that a password is in it, and the comma
     },
   ]);
   expect(readFileSync(join(folder, "Dockerfile"), "utf8")).toContain("geheim");
+});
+
+test.each([
+  ["docker", "docker run --gpus all"],
+  ["compose", "gpus: all at the service"],
+  ["kubernetes", "nvidia.com/gpu: 1"],
+  ["helm", "--set gpus=1"],
+  ["kserve", "nvidia.com/gpu: 1"],
+  ["sagemaker", "an instance type"],
+  ["systemd", "PrivateDevices=no"],
+] as const)("files of %s say how a model that asks for a device gets it", (target, way) => {
+  expect(deviceNote(target, { name: "m", hasDevice: true }).join()).toContain(way);
+  expect(deviceNote(target, { name: "m", hasDevice: false })).toEqual([]);
 });
 
 test("a command line is read as it would be served", async () => {
