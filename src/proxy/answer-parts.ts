@@ -100,10 +100,13 @@ function inForm(form: PartForm, parts: PartQueue, exchange: HttpExchange): HttpA
   };
 }
 
-function errorPart(failure: ToldFailure, { before, after, hasNoCodes, errorForm }: PartForm): Uint8Array {
+function errorPart(
+  failure: ToldFailure,
+  { before, after, hasNoCodes, errorForm, errorBefore = before }: PartForm,
+): Uint8Array {
   const { message, code } = failure;
   const told = errorForm?.(failure).body ?? { error: cutText(message), code: hasNoCodes ? undefined : code };
-  return Buffer.from(`${before}${JSON.stringify(told)}${after}`);
+  return Buffer.from(`${errorBefore}${JSON.stringify(told)}${after}`);
 }
 
 async function* framed(parts: PartQueue, form: PartForm, exchange: HttpExchange): AsyncGenerator<Uint8Array> {

@@ -15,6 +15,8 @@ export interface PartForm {
   readonly hasNoCodes?: true;
   /** The protocol's; absent = the form of all others. */
   readonly errorForm?: ErrorForm;
+  /** Before an error; absent = as before any part. */
+  readonly errorBefore?: string;
   /** Sign of life of a stream without parts, so that its client does not give it up; absent = the form has none. */
   readonly ping?: Buffer;
 }
@@ -26,6 +28,8 @@ export const EVENTS: PartForm = {
   after: "\n\n",
   ping: Buffer.from(": ping\n\n"),
 };
+/** Server-Sent Events that have a type, which a part begins with. */
+export const TYPED_EVENTS: PartForm = { ...EVENTS, before: "event: ", errorBefore: "event: error\ndata: " };
 /** JSON on one line for each part. */
 export const LINES: PartForm = { contentType: "application/x-ndjson", before: "", after: "\n" };
 

@@ -19,27 +19,48 @@ import {
   type EmbedWish,
   readEmbedJob,
   readRerankJob,
-  writeEmbeddings,
-  writeEmbeddingsJob,
+  type VectorsFrame,
   writeRanks,
   writeRanksJob,
+  writeVectors,
+  writeVectorsJob,
 } from "./numbers-codec.ts";
 
 /** Answers `POST …/embeddings` by the function `embed` of hooks, or by a model that takes texts and gives vectors. */
 export async function answerEmbeddings(exchange: HttpExchange, service: InferenceService): Promise<HttpAnswer> {
   const wish = await readBody(exchange, readEmbedJob, await exchange.readBody());
+  return answerVectors(exchange, service, {
+    ...wish,
+    frameOf: ({ promptTokens: tokens = 0 }) => ({
+      ...{ isBase64: wish.isBase64, isIndexed: true },
+      texts: ['{"object":"list","data":[', "],", `,"usage":{"prompt_tokens":${tokens},"total_tokens":${tokens}}}`],
+    }),
+  });
+}
+
+/** A request for vectors, and the form of its answer. */
+interface VectorsWish extends EmbedWish {
+  /** To be called once the vectors are there. */
+  readonly frameOf: (made: NumbersAnswer) => Omit<VectorsFrame, "model">;
+}
+
+/** Answers with a vector for each text, as {@link answerEmbeddings} does, in any form. */
+export async function answerVectors(
+  exchange: HttpExchange,
+  service: InferenceService,
+  wish: VectorsWish,
+): Promise<HttpAnswer> {
   exchange.record.model = wish.model;
   const call = exchange.callInfo();
-  const isEnough = (description: ServableDescription) => embeddingModel(description) !== undefined;
-  const lease = await leaseFor(service, { model: wish.model, entry: "embed" }, call, isEnough);
+  const lease = await leaseFor(service, { model: wish.model, entries: ["embed"] }, call, isEmbeddingModel);
   try {
     const made = await embed(lease, wish, call);
-    const { rows, columns, numbers, promptTokens = 0, headers } = made;
+    const { rows, columns, numbers, headers } = made;
     const vectors = createTensor("float32", [rows, columns], numbers);
-    const facts = { model: lease.description.model, promptTokens, isBase64: wish.isBase64 };
+    const frame = { model: lease.description.model, ...wish.frameOf(made) };
     const body = isLargeText([vectors])
-      ? await exchange.encode(writeEmbeddingsJob, [vectors, facts])
-      : writeEmbeddings(vectors, facts);
+      ? await exchange.encode(writeVectorsJob, [vectors, frame])
+      : writeVectors(vectors, frame);
     return { contentType: "application/json", body, headers };
   } finally {
     lease.release();
@@ -63,7 +84,7 @@ export async function answerRerank(exchange: HttpExchange, service: InferenceSer
   const wish = await readBody(exchange, readRerankJob, await exchange.readBody());
   exchange.record.model = wish.model;
   const call = exchange.callInfo();
-  const lease = await leaseFor(service, { model: wish.model, entry: "rerank" }, call);
+  const lease = await leaseFor(service, { model: wish.model, entries: ["rerank"] }, call);
   try {
     const { model } = lease.description;
     const asked = { entry: "rerank", request: wish.request, call };
@@ -96,6 +117,11 @@ interface EmbeddingModel {
 
 const FLOATS: readonly DType[] = ["float32", "float64", "float16", "bfloat16"];
 const NO_NUMBERS: readonly DType[] = ["bytes", "complex64", "complex128"];
+
+/** Checks for a version that takes texts and gives vectors. */
+export function isEmbeddingModel(description: ServableDescription): boolean {
+  return embeddingModel(description) !== undefined;
+}
 
 /**
  * Tells how a version is run with texts: it needs one input, of bytes, `[n]` or `[n, 1]`, and has one output, of

@@ -3,47 +3,59 @@ import { LARGE_MESSAGE_BYTES } from "../../platform/codec-host/large-message.ts"
 import { answerInParts } from "../../proxy/answer-parts.ts";
 import type { HttpExchange } from "../../proxy/http-exchange.ts";
 import type { HttpAnswer } from "../../proxy/http-route.ts";
-import { EVENTS, type PartForm } from "../../proxy/part-form.ts";
+import type { PartForm } from "../../proxy/part-form.ts";
 import { inferText, type TextPart } from "../../serving/infer-text.ts";
 import type { CallOptions, InferenceService, Lease } from "../../serving/inference-service.ts";
 import { jsonAnswer } from "../text-answer.ts";
-import { readChatJob } from "./chat-request.ts";
-import { leaseFor } from "./lease-for.ts";
-import { openaiError } from "./openai-error.ts";
-import { CHAT, COMPLETION, TextAnswer, type TextForm } from "./text-answer.ts";
-import { readCompletionJob, type TextWish } from "./text-request.ts";
+import { hasEntry, leaseFor } from "./lease-for.ts";
+import { type AnswerHead, TextAnswer, type TextWriter } from "./text-answer.ts";
+import type { TextWish } from "./text-request.ts";
 
 /** A route whose answer is a text. */
-interface TextRoute {
-  /** The function of hooks that answers. */
-  readonly entry: string;
+export interface TextRoute {
   readonly job: Job<[Uint8Array], TextWish>;
-  readonly form: TextForm;
+  /** The form of its streams. */
+  readonly form: PartForm;
+  /** Creates what writes one answer. */
+  readonly write: (head: AnswerHead) => TextWriter;
 }
 
-const ROUTES: Readonly<Record<"chat" | "complete", TextRoute>> = {
-  chat: { entry: "chat", job: readChatJob, form: CHAT },
-  complete: { entry: "complete", job: readCompletionJob, form: COMPLETION },
-};
-
-/** Answers `POST …/chat/completions` or `POST …/completions`, whole or in parts. */
+/** Answers a request for a text, whole or in parts, by a function of the hooks of the model that it names. */
 export async function answerText(
   exchange: HttpExchange,
   service: InferenceService,
-  name: keyof typeof ROUTES,
+  route: TextRoute,
 ): Promise<HttpAnswer> {
-  const { entry, job, form } = ROUTES[name];
-  const body = await exchange.readBody();
-  const wish = await readBody(exchange, job, body);
+  const arrivedMs = performance.now();
+  const wish = await readBody(exchange, route.job, await exchange.readBody());
+  return answerWish({ ...route, wish, arrivedMs }, exchange, service);
+}
+
+/** A request that has been read, and the time at which it came. */
+interface Asked extends Pick<TextRoute, "form" | "write">, Pick<AnswerHead, "arrivedMs"> {
+  readonly wish: TextWish;
+}
+
+/** As {@link answerText}, for a request that has been read. */
+export async function answerWish(
+  { wish, arrivedMs, form, write }: Asked,
+  exchange: HttpExchange,
+  service: InferenceService,
+): Promise<HttpAnswer> {
   exchange.record.model = wish.model;
   const call = exchange.callInfo();
-  const lease = await leaseFor(service, { model: wish.model, entry }, call);
+  const entries = wish.requests.map(({ entry }) => entry);
+  const lease = await leaseFor(service, { model: wish.model, entries }, call);
   const { model } = lease.description;
-  const { request, includeUsage } = wish;
-  const head = { model, includeUsage, echo: Buffer.from(wish.echo).toString() };
-  const made = { lease, entry, call, request, answer: new TextAnswer(form, head) };
-  return wish.isStream ? stream(made, exchange) : whole(made, exchange);
+  const asked = wish.requests.find(({ entry }) => hasEntry(lease.description, entry)) ?? { entry: "", request: NONE };
+  const echo = Buffer.from(wish.echo).toString();
+  const told: object = wish.told === undefined ? {} : JSON.parse(Buffer.from(wish.told).toString());
+  const writer = write({ model, includeUsage: wish.includeUsage, echo, told, arrivedMs });
+  const made = { ...asked, lease, call, answer: new TextAnswer(writer, echo) };
+  return wish.isStream ? stream(made, form, exchange) : whole(made, wish.schema, exchange);
 }
+
+const NONE = new Uint8Array(0);
 
 /** Decodes a body, in a codec thread if it is large. */
 export async function readBody<Wish>(
@@ -63,14 +75,23 @@ interface Made {
   readonly answer: TextAnswer;
 }
 
-async function whole({ lease, answer, ...asked }: Made, exchange: HttpExchange): Promise<HttpAnswer> {
-  let headers: HttpAnswer["headers"] = {};
+/** Counts the memory of what is kept of an answer, each time it is called. */
+function holder(answer: TextAnswer, exchange: HttpExchange): () => void {
   let held = 0;
-  const hold = () => {
+  return () => {
     const bytes = answer.heldBytes;
     exchange.hold(bytes - held);
     held = bytes;
   };
+}
+
+async function whole(
+  { lease, answer, ...asked }: Made,
+  schema: TextWish["schema"],
+  exchange: HttpExchange,
+): Promise<HttpAnswer> {
+  let headers: HttpAnswer["headers"] = {};
+  const hold = holder(answer, exchange);
   const take = async (part: TextPart, given: NonNullable<HttpAnswer["headers"]>) => {
     headers = { ...headers, ...given };
     answer.add(part);
@@ -82,10 +103,13 @@ async function whole({ lease, answer, ...asked }: Made, exchange: HttpExchange):
   } finally {
     lease.release();
   }
-  return { ...jsonAnswer(answer.whole()), headers };
+  return { ...jsonAnswer(answer.whole(schema && (await schemaCheck(schema)))), headers };
 }
 
-const STREAM: PartForm = { ...EVENTS, errorForm: openaiError };
+async function schemaCheck(schema: Uint8Array): Promise<(text: string) => void> {
+  const { checkJson } = await import("./json-schema.ts");
+  return (text) => checkJson(text, JSON.parse(Buffer.from(schema).toString()));
+}
 
 /** An event, or the end of so many of them. */
 interface Event {
@@ -94,7 +118,8 @@ interface Event {
   readonly parts?: number;
 }
 
-function stream({ lease, answer, ...asked }: Made, exchange: HttpExchange): Promise<HttpAnswer> {
+function stream({ lease, answer, ...asked }: Made, form: PartForm, exchange: HttpExchange): Promise<HttpAnswer> {
+  const hold = holder(answer, exchange);
   const run = async (write: (event: Event) => Promise<void>): Promise<Event> => {
     let parts = 0;
     const send = async (data: string, headers?: Event["headers"]) => {
@@ -103,11 +128,12 @@ function stream({ lease, answer, ...asked }: Made, exchange: HttpExchange): Prom
     };
     try {
       const take = async (part: TextPart, headers: Event["headers"]) => {
-        for (const each of answer.partsOf(part)) await send(JSON.stringify(each), headers);
+        const written = answer.partsOf(part);
+        hold();
+        for (const each of written) await send(each, headers);
       };
       await inferText(lease, { ...asked, take });
-      for (const each of answer.lastParts()) await send(JSON.stringify(each));
-      await send("[DONE]");
+      for (const each of answer.lastParts()) await send(each);
       return { data: "", parts };
     } finally {
       lease.release();
@@ -117,5 +143,5 @@ function stream({ lease, answer, ...asked }: Made, exchange: HttpExchange): Prom
     ...{ contentType: "application/json", body: Buffer.from(data) },
     ...(headers && { headers }),
   });
-  return answerInParts<Event>({ form: STREAM }, exchange, { run, toPart });
+  return answerInParts<Event>({ form }, exchange, { run, toPart });
 }

@@ -1,4 +1,5 @@
 import { defineJob } from "../../platform/codec-host/job.ts";
+import { isObject } from "../../tensor/record.ts";
 import { type Members, parseMembers, writeRequest, wrongMember } from "./members.ts";
 import { readChoices, readWish, type TextWish } from "./text-request.ts";
 
@@ -10,7 +11,13 @@ function readChat(bytes: Uint8Array): TextWish {
   if (messages.length === 0) throw body.wrong("messages", "a list with one message at least");
   const tools = body.objects("tools", readTool);
   const own = { messages, tools, toolChoice: readToolChoice(body, tools.length), responseFormat: readFormat(body) };
-  return { ...wish, echo: new Uint8Array(0), request: writeRequest({ ...own, ...readChoices(body) }) };
+  const request = writeRequest({ ...own, ...readChoices(body) });
+  return {
+    ...wish,
+    echo: new Uint8Array(0),
+    schema: strictSchema(own.responseFormat),
+    requests: [{ entry: "chat", request }],
+  };
 }
 
 /** {@link readChat} for a codec thread. */
@@ -32,7 +39,7 @@ function readMessage(message: Members): object {
 }
 
 /** A piece of a message as it goes to the hooks' thread. */
-type WireContent =
+export type WireContent =
   | { readonly type: "text"; readonly text: string }
   | { readonly type: "image" | "audio"; readonly mediaType: string; readonly base64: string };
 
@@ -53,21 +60,28 @@ function readPart(part: Members): WireContent {
   throw part.wrong("type", "text, image_url or input_audio");
 }
 
-const BASE64 = /^[A-Za-z0-9+/]+={0,2}$/;
+/** A text in base64. */
+export const BASE64 = /^[A-Za-z0-9+/]+={0,2}$/;
 const DATA_URI = /^data:(image\/[\w.+-]{1,64});base64,/;
 
 function readImage(part: Members): WireContent {
   const image = part.object("image_url");
   if (image === undefined) throw part.wrong("image_url", "an object with url");
-  const url = image.requiredText("url");
+  return readDataUri(image, "url");
+}
+
+/** Reads an image that is in the request, as a data URI. */
+export function readDataUri(place: Members, name: string): WireContent {
+  const url = place.requiredText(name);
   const [head, mediaType] = DATA_URI.exec(url.slice(0, 160)) ?? [];
   const base64 = url.slice(head?.length ?? 0);
   if (head !== undefined && mediaType !== undefined && BASE64.test(base64)) return { type: "image", mediaType, base64 };
   const what = /^https?:/i.test(url) ? "an address, which is not fetched" : "no image";
-  throw wrongMember(image.placeOf("url"), what, "the image itself: data:image/jpeg;base64,…");
+  throw wrongMember(place.placeOf(name), what, "the image itself: data:image/jpeg;base64,…");
 }
 
-function readAudio(part: Members): WireContent {
+/** Reads sound that is in the request, in base64. */
+export function readAudio(part: Members): WireContent {
   const audio = part.object("input_audio");
   if (audio === undefined) throw part.wrong("input_audio", "an object with data and format");
   const base64 = audio.requiredText("data");
@@ -84,7 +98,8 @@ function readCall(call: Members): object {
   return { id: call.text("id") ?? "", name, arguments: given };
 }
 
-function readTool(tool: Members): object {
+/** Reads a function that an answer may call. */
+export function readTool(tool: Members): object {
   if (tool.value("type") !== undefined) tool.choice("type", ["function"]);
   const declared = tool.object("function");
   if (declared === undefined) throw tool.wrong("function", "an object with name, description and parameters");
@@ -97,7 +112,7 @@ function readTool(tool: Members): object {
 }
 
 /** A JSON schema as it was sent. */
-function schemaOf(place: Members, name: string): unknown {
+export function schemaOf(place: Members, name: string): unknown {
   return place.object(name) && place.value(name);
 }
 
@@ -110,11 +125,28 @@ function readToolChoice(body: Members, toolCount: number): unknown {
   return { name: chosen.requiredText("name") };
 }
 
-function readFormat(body: Members): object {
+/** The form of an answer, as it goes to the hooks' thread. */
+export interface TextFormat {
+  readonly type: string;
+  readonly name?: string;
+  readonly schema?: unknown;
+  readonly strict?: boolean;
+}
+
+/** The schema that an answer has to fit, as JSON; undefined if it need not. */
+export function strictSchema({ schema, strict = false }: TextFormat): Uint8Array | undefined {
+  return strict && isObject(schema) ? writeRequest(schema) : undefined;
+}
+
+function readFormat(body: Members): TextFormat {
   const format = body.object("response_format");
+  return toFormat(format, format?.object("json_schema"));
+}
+
+/** The form of an answer, whose schema is among the members `declared`. */
+export function toFormat(format: Members | undefined, declared: Members | undefined): TextFormat {
   const type = format?.choice("type", ["text", "json_object", "json_schema"]) ?? "text";
   if (format === undefined || type !== "json_schema") return { type };
-  const declared = format.object("json_schema");
   const schema = declared && schemaOf(declared, "schema");
   if (declared === undefined || schema === undefined)
     throw format.wrong("json_schema", "an object with name and schema");

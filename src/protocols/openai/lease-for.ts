@@ -4,28 +4,28 @@ import type { CallOptions, InferenceService, Lease } from "../../serving/inferen
 import type { ServableDescription } from "../../serving/servable-description.ts";
 import { acquireModel } from "../kserve/model-ref.ts";
 
-/** A model, and the function of hooks that is to answer. */
+/** A model, and the functions of hooks of which one is to answer. */
 interface Wanted {
   /** Empty = the only model. */
   readonly model: string;
-  readonly entry: string;
+  readonly entries: readonly string[];
 }
 
 /**
  * Leases the version that answers a request. Throws `not_found` for an unknown model with the nearest known one, and
- * for one that cannot answer: its hooks have no such function, and `isEnough` does not say that it answers by itself.
+ * for one that cannot answer: its hooks have none of the functions, and `isEnough` does not say that it answers by itself.
  */
 export async function leaseFor(
   service: InferenceService,
-  { model, entry }: Wanted,
+  { model, entries }: Wanted,
   call: CallOptions,
   isEnough: (description: ServableDescription) => boolean = () => false,
 ): Promise<Lease> {
   const lease = await acquireModel(service, { model }, call);
   const { description } = lease;
-  if (hasEntry(description, entry) || isEnough(description)) return lease;
+  if (entries.some((entry) => hasEntry(description, entry)) || isEnough(description)) return lease;
   lease.release();
-  throw noFunction(description.model, entry);
+  throw noFunction(description.model, entries);
 }
 
 /** Checks if a version's hooks have a function. */
@@ -33,8 +33,8 @@ export function hasEntry({ hooks }: ServableDescription, entry: string): boolean
   return hooks?.entries?.includes(entry) === true;
 }
 
-function noFunction(model: string, entry: string): ServingError {
-  const expected = `a model whose hook file has the function ${entry}`;
+function noFunction(model: string, entries: readonly string[]): ServingError {
+  const expected = `a model whose hook file has the function ${entries.join(" or ")}`;
   const message = `The model ${model} does not answer this: expected ${expected}.`;
   return hintedError("not_found", message, { reason: "WRONG_PARAMETER", field: "model", expected });
 }

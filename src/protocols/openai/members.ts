@@ -17,6 +17,7 @@ export function wrongMember(field: string, what: string, expected: string): Serv
 /** A wrong value in words: a short text or number as it is, of all others their kind. */
 function shownValue(value: unknown): string {
   if (typeof value === "string" && value !== "") return shorten(JSON.stringify(value), MAX_SHOWN);
+  if (Array.isArray(value) && value.length === 0) return "an empty list";
   return typeof value === "number" || typeof value === "boolean" ? String(value) : kindOf(value);
 }
 
@@ -36,13 +37,13 @@ interface NumberLimits {
 export class Members {
   readonly #values: Readonly<Record<string, unknown>>;
   readonly #place: string;
-  /** Undefined within a body: a large one has very many objects. */
+  /** Undefined for most within a body: a large one has very many objects. */
   readonly #asked: Set<string> | undefined;
 
-  constructor(values: Readonly<Record<string, unknown>>, place = "") {
+  constructor(values: Readonly<Record<string, unknown>>, place = "", hasRest = place === "") {
     this.#values = values;
     this.#place = place;
-    this.#asked = place === "" ? new Set() : undefined;
+    this.#asked = hasRest ? new Set() : undefined;
   }
 
   /** The name of a member with the way to it: `messages[0].role`. */
@@ -53,6 +54,11 @@ export class Members {
   /** Undefined for one that is absent or null. */
   value(name: string): unknown {
     this.#asked?.add(name);
+    return this.peek(name);
+  }
+
+  /** As {@link value}, for one that is not asked for by that. */
+  peek(name: string): unknown {
     return Object.hasOwn(this.#values, name) ? (this.#values[name] ?? undefined) : undefined;
   }
 
@@ -83,10 +89,11 @@ export class Members {
     throw this.wrong(name, `${isWhole ? "a whole number" : "a number"}${min === undefined ? "" : `, ${min} or more`}`);
   }
 
-  object(name: string): Members | undefined {
+  /** `hasRest`: its {@link rest} are those that were not asked for. */
+  object(name: string, hasRest = false): Members | undefined {
     const value = this.value(name);
     if (value === undefined) return undefined;
-    if (isObject(value)) return new Members(value, this.placeOf(name));
+    if (isObject(value)) return new Members(value, this.placeOf(name), hasRest);
     throw this.wrong(name, "an object");
   }
 

@@ -66,7 +66,8 @@ function readRerank(bytes: Uint8Array): RerankWish {
   return { model, texts: toTensor(documents), topCount, returnsDocuments, request };
 }
 
-function toTensor(texts: readonly string[]): Tensor<"bytes"> {
+/** Texts in UTF-8. */
+export function toTensor(texts: readonly string[]): Tensor<"bytes"> {
   const encoder = new TextEncoder();
   const elements = texts.map((text) => encoder.encode(text));
   return createTensor("bytes", [elements.length], elements);
@@ -75,12 +76,14 @@ function toTensor(texts: readonly string[]): Tensor<"bytes"> {
 /** {@link readRerank} for a codec thread. */
 export const readRerankJob = defineJob(import.meta.url, "readRerankJob", readRerank);
 
-/** Facts about an answer beside its vectors. */
-interface AnswerFacts {
+/** The form of an answer, and facts in it beside its vectors. */
+export interface VectorsFrame {
   readonly model: string;
-  /** 0 = they are not known. */
-  readonly promptTokens: number;
   readonly isBase64: boolean;
+  /** True = each vector is in an object that has its index. */
+  readonly isIndexed: boolean;
+  /** Text before the vectors, between them and the model's name, and behind that; ASCII alone. */
+  readonly texts: readonly [before: string, between: string, after: string];
 }
 
 /** Throws `internal` for numbers that JSON has no word for. */
@@ -89,29 +92,28 @@ function assertFinite({ data }: Tensor, model: string): void {
   if (wrong !== undefined) throw new ServingError("internal", `The model ${model} gave ${wrong}, which is no result.`);
 }
 
-/**
- * Writes the answer of embeddings: a vector for each row of a tensor of float32. Throws `internal` for numbers that are
- * none.
- */
-export function writeEmbeddings(vectors: Tensor, { model, promptTokens: tokens, isBase64 }: AnswerFacts): Uint8Array {
+/** Writes an answer with a vector for each row of a tensor of float32. Throws `internal` for numbers that are none. */
+export function writeVectors(vectors: Tensor, { model, isBase64, isIndexed, texts }: VectorsFrame): Uint8Array {
   assertFinite(vectors, model);
   const writer = new JsonWriter();
   const [rows = 0, columns = 0] = vectors.shape;
+  const [before, between, after] = texts;
   const writeRow = isBase64 ? base64Writer(writer, vectors, columns) : rowWriter(writer, vectors, STYLE);
-  writer.ascii('{"object":"list","data":[');
+  writer.ascii(before);
   for (let row = 0; row < rows; row++) {
-    writer.ascii(`${row === 0 ? "" : ","}{"object":"embedding","index":${row},"embedding":`);
+    writer.ascii(row === 0 ? "" : ",");
+    if (isIndexed) writer.ascii(`{"object":"embedding","index":${row},"embedding":`);
     writeRow(row);
-    writer.ascii("}");
+    if (isIndexed) writer.ascii("}");
   }
-  writer.ascii('],"model":');
+  writer.ascii(`${between}"model":`);
   writer.string(model);
-  writer.ascii(`,"usage":{"prompt_tokens":${tokens},"total_tokens":${tokens}}}`);
+  writer.ascii(after);
   return writer.finish();
 }
 
-/** {@link writeEmbeddings} for a codec thread. */
-export const writeEmbeddingsJob = defineJob(import.meta.url, "writeEmbeddingsJob", writeEmbeddings);
+/** {@link writeVectors} for a codec thread. */
+export const writeVectorsJob = defineJob(import.meta.url, "writeVectorsJob", writeVectors);
 
 /** Facts about an answer beside its scores. */
 interface RankFacts {

@@ -9,8 +9,8 @@ const TYPES: Readonly<Record<number, string>> = {
   429: "rate_limit_error",
 };
 
-/** Heeded by OpenAI's SDKs, which send a request again after every error of a server. */
-const NOT_AGAIN = { "x-should-retry": "false" };
+/** Heeded by OpenAI's and Anthropic's SDKs, which send a request again after every error of a server. */
+export const NOT_AGAIN = { "x-should-retry": "false" };
 
 /**
  * An error in OpenAI's form, with this server's members for programs beside OpenAI's: `reason`, `expected`,

@@ -47,11 +47,15 @@ interface OpenaiRoute {
 const ROUTES: readonly OpenaiRoute[] = [
   {
     ...{ path: "/chat/completions", bases: BASES, inParts: true },
-    answer: async (...call) => (await import("./answer-text.ts")).answerText(...call, "chat"),
+    answer: async (...call) => (await import("./openai-text.ts")).answerOpenai(...call, "chat"),
   },
   {
     ...{ path: "/completions", bases: BASES, inParts: true },
-    answer: async (...call) => (await import("./answer-text.ts")).answerText(...call, "complete"),
+    answer: async (...call) => (await import("./openai-text.ts")).answerOpenai(...call, "completion"),
+  },
+  {
+    ...{ path: "/responses", bases: BASES, inParts: true },
+    answer: async (...call) => (await import("./openai-text.ts")).answerOpenai(...call, "response"),
   },
   {
     ...{ path: "/embeddings", bases: BASES, inParts: "possible" },
@@ -147,6 +151,7 @@ function isOfOpenai({ headers }: Pick<IncomingMessage, "headers">): boolean {
 const TEXT = { type: "string" };
 const TEXTS = { anyOf: [TEXT, { type: "array", minItems: 1, items: TEXT }] };
 const MESSAGES = { type: "array", minItems: 1, items: { type: "object", properties: { role: TEXT, content: TEXT } } };
+const INPUT = { anyOf: [TEXT, { type: "array", minItems: 1, items: { type: "object" } }] };
 const STREAM = { type: "boolean", description: "true asks for the parts of the answer as events" };
 const CHOICES = { type: "object", properties: { choices: { type: "array" } } };
 
@@ -169,6 +174,14 @@ const ENDPOINTS: readonly Endpoint[] = [
     schemas: {
       body: { type: "object", required: ["prompt"], properties: { model: TEXT, prompt: TEXT, stream: STREAM } },
       answer: CHOICES,
+    },
+  },
+  {
+    ...{ method: "POST", path: "/v1/responses", summary: "Answer a conversation, in the newer form" },
+    description: "By the function chat of a model's hook file; also at /v3 and /openai/v1. No answer is kept.",
+    schemas: {
+      body: { type: "object", required: ["input"], properties: { model: TEXT, input: INPUT, stream: STREAM } },
+      answer: { type: "object", properties: { output: { type: "array" } } },
     },
   },
   {

@@ -1,219 +1,193 @@
 import { randomUUID } from "node:crypto";
 import { failedPrecondition, ServingError } from "../../errors.ts";
+import type { FinishReason, TextUsage } from "../../hooks/text-request.ts";
 import type { TextPart } from "../../serving/infer-text.ts";
+import { isObject } from "../../tensor/record.ts";
 
-/** Characters of a whole answer, which is written in one go; one in parts may be of any length. */
-const MAX_WHOLE = 16 * 1024 * 1024;
+/** Characters of an answer that is kept, as a whole one is, which is written in one go. */
+const MAX_KEPT = 16 * 1024 * 1024;
 /** Parts of a whole answer, with the calls in them: more than any model gives tokens in one answer. */
 const MAX_PIECES = 256 * 1024;
 /** Memory of a part, or of a call, beside its characters. */
 const PIECE_BYTES = 128;
 
-/** A difference between two states of a message, as the parts of a stream have it. */
-interface Delta {
-  readonly role?: "assistant";
-  readonly content?: string;
-  readonly reasoning_content?: string;
-  readonly refusal?: string;
-  readonly tool_calls?: readonly object[];
-}
-
-interface MadeCall {
+/** A call of a tool that an answer has made. */
+export interface MadeCall {
   readonly id: string;
   readonly name: string;
+  /** Those that have come so far, if the writer keeps them. */
   arguments: string;
 }
 
-/** Facts that all parts of an answer have. */
-interface AnswerHead {
+/** The arguments of a call for a protocol that has them as an object; throws `internal` for what is none. */
+export function argumentsOf({ name, arguments: given }: MadeCall): object {
+  try {
+    const value: unknown = JSON.parse(given === "" ? "{}" : given);
+    if (isObject(value)) return value;
+  } catch {
+    // It is no JSON.
+  }
+  const message = `The hook chat called the tool ${name} with arguments that are no JSON object, which this route needs.`;
+  throw new ServingError("internal", message);
+}
+
+/** More of an answer: of one of its texts, a call of a tool, or more of the arguments of the call of that index. */
+export type TextStep =
+  | { readonly kind: "text" | "reasoning" | "refusal"; readonly text: string }
+  | { readonly kind: "call"; readonly index: number; readonly call: MadeCall }
+  | { readonly kind: "arguments"; readonly index: number; readonly text: string };
+
+/** An answer at its end. */
+export interface MadeText {
+  readonly text: string;
+  readonly reasoning: string;
+  readonly refusal: string;
+  readonly calls: readonly MadeCall[];
+  readonly finish: FinishReason;
+  /** Undefined = the function does not tell. */
+  readonly usage: TextUsage | undefined;
+  /** Time of its first part, as `performance.now()` tells it; undefined = it has none. */
+  readonly begunMs: number | undefined;
+}
+
+/** Facts that concern all of an answer. */
+export interface AnswerHead {
   readonly model: string;
   /** True = the last part has the usage. */
   readonly includeUsage: boolean;
   /** Text before the answer. */
   readonly echo: string;
+  /** Members of the request that the answer repeats. */
+  readonly told: object;
+  /** Time at which the request came, as `performance.now()` tells it. */
+  readonly arrivedMs: number;
 }
 
-/** The form of an answer: of a conversation, or of a text that goes on. */
-export interface TextForm {
-  readonly idPrefix: string;
-  readonly object: string;
-  readonly partObject: string;
-  /** The only choice of a part. */
-  readonly part: (delta: Delta) => object;
-  /** That of a whole answer. */
-  readonly whole: (message: WholeMessage) => object;
-  /** Begins a stream; undefined = nothing does. */
-  readonly first: Delta | undefined;
+/** Writes one answer in the form of a protocol: its parts one by one, or all of it. */
+export interface TextWriter {
+  /** The texts that `end` needs. */
+  readonly keeps: "nothing" | "calls" | "all";
+  /** Begins the id of a call that has none. */
+  readonly callPrefix: string;
+  /** The parts that begin a stream. */
+  begin(): readonly string[];
+  /** The parts for more of the answer. */
+  step(step: TextStep): readonly string[];
+  /** The parts that end a stream. */
+  end(made: MadeText): readonly string[];
+  /** The whole answer. */
+  whole(made: MadeText): object;
 }
-
-/** All that a message consists of. */
-interface WholeMessage {
-  readonly text: string;
-  readonly reasoning: string;
-  readonly refusal: string;
-  readonly calls: readonly MadeCall[];
-}
-
-/** An answer of chat/completions. */
-export const CHAT: TextForm = {
-  idPrefix: "chatcmpl-",
-  object: "chat.completion",
-  partObject: "chat.completion.chunk",
-  part: (delta) => ({ delta }),
-  whole: ({ text, reasoning, refusal, calls }) => ({
-    message: {
-      role: "assistant",
-      content: text === "" && (calls.length > 0 || refusal !== "") ? null : text,
-      refusal: refusal === "" ? null : refusal,
-      ...(reasoning !== "" && { reasoning_content: reasoning }),
-      ...(calls.length > 0 && {
-        tool_calls: calls.map(({ id, ...call }) => ({ id, type: "function", function: call })),
-      }),
-    },
-  }),
-  first: { role: "assistant", content: "" },
-};
-
-/** An answer of completions. */
-export const COMPLETION: TextForm = {
-  idPrefix: "cmpl-",
-  object: "text_completion",
-  partObject: "text_completion",
-  part: ({ content = "" }) => ({ text: content }),
-  whole: ({ text }) => ({ text }),
-  first: undefined,
-};
 
 /** One answer while it is made: its parts one by one, or all of it. */
 export class TextAnswer {
-  readonly #form: TextForm;
-  readonly #head: AnswerHead;
-  readonly #id: string;
-  readonly #created = Math.floor(Date.now() / 1000);
+  readonly #writer: TextWriter;
   readonly #calls: MadeCall[] = [];
-  #message = { text: "", reasoning: "", refusal: "" };
+  readonly #texts = { text: "", reasoning: "", refusal: "" };
+  readonly #echo: string;
   #length: number;
   #pieces = 0;
-  #finish: string | undefined;
-  #usage: TextPart["usage"];
+  #finish: FinishReason | undefined;
+  #usage: TextUsage | undefined;
+  #begunMs: number | undefined;
   #hasBegun = false;
 
-  constructor(form: TextForm, head: AnswerHead) {
-    this.#form = form;
-    this.#head = head;
-    this.#length = head.echo.length;
-    this.#id = form.idPrefix + randomUUID().replaceAll("-", "");
+  constructor(writer: TextWriter, echo: string) {
+    this.#writer = writer;
+    this.#echo = echo;
+    this.#length = echo.length;
   }
 
-  /** The parts of a stream that one part of the function becomes. */
-  partsOf(part: TextPart): readonly object[] {
+  /** The parts of a stream that one part of the function becomes; throws as {@link add} does for what is kept. */
+  partsOf(part: TextPart): readonly string[] {
     const begun = this.#begin();
-    this.#note(part);
-    const { text = "", reasoning = "", refusal = "" } = part;
-    const deltas: readonly Delta[] = [
-      ...(reasoning === "" ? [] : [{ reasoning_content: reasoning }]),
-      ...(text === "" ? [] : [{ content: text }]),
-      ...(refusal === "" ? [] : [{ refusal }]),
-      ...this.#callDeltas(part, false),
-    ];
-    return [...begun, ...deltas.map((delta) => this.#part(delta))];
+    const steps = this.#stepsOf(part);
+    const { keeps } = this.#writer;
+    const written = steps.flatMap((step) => {
+      const isOfCall = step.kind === "call" || step.kind === "arguments";
+      if (keeps === "all" || (keeps === "calls" && isOfCall)) this.#keep(step, "");
+      return this.#writer.step(step);
+    });
+    return [...begun, ...written];
   }
 
   /** The last parts of a stream. */
-  lastParts(): readonly object[] {
-    const begun = this.#begin();
-    const last = this.#part({}, this.#finishReason());
-    const { includeUsage } = this.#head;
-    const usage = { ...this.#fields(this.#form.partObject), choices: [], usage: this.#usageFields() ?? null };
-    return [...begun, last, ...(includeUsage ? [usage] : [])];
+  lastParts(): readonly string[] {
+    return [...this.#begin(), ...this.#writer.end(this.#made())];
   }
 
-  /** Memory of the whole answer so far: its characters, and the text that they become. */
+  /** Memory of what is kept of the answer so far: its characters, and the text that they become. */
   get heldBytes(): number {
     return 2 * this.#length + PIECE_BYTES * this.#pieces;
   }
 
   /** Adds a part to the whole answer; throws `failed_precondition` if that would be too long. */
   add(part: TextPart): void {
-    const { text = "", reasoning = "", refusal = "", toolCalls = [] } = part;
-    this.#length += text.length + reasoning.length + refusal.length;
-    for (const { id = "", name = "", arguments: given } of toolCalls)
-      this.#length += id.length + name.length + given.length;
-    this.#pieces += 1 + toolCalls.length;
-    if (this.#length > MAX_WHOLE) throw tooLong(`${MAX_WHOLE} characters`);
-    if (this.#pieces > MAX_PIECES) throw tooLong(`${MAX_PIECES} parts`);
-    this.#note(part);
-    this.#message.text += text;
-    this.#message.reasoning += reasoning;
-    this.#message.refusal += refusal;
-    this.#callDeltas(part, true);
+    const remedy = ' ask for it in parts, with "stream": true.';
+    this.#count(1, remedy);
+    for (const step of this.#stepsOf(part)) this.#keep(step, remedy);
   }
 
-  /** The whole answer. */
-  whole(): object {
-    const { text, ...rest } = this.#message;
-    const message = { text: this.#head.echo + text, ...rest, calls: this.#calls };
-    const choice = { index: 0, ...this.#form.whole(message), logprobs: null, finish_reason: this.#finishReason() };
-    const usage = this.#usageFields();
-    return { ...this.#fields(this.#form.object), choices: [choice], ...(usage !== undefined && { usage }) };
+  /** The whole answer; `check` gets its text if that has come to its end. */
+  whole(check?: (text: string) => void): object {
+    const { text, ...made } = this.#made();
+    if (made.finish === "stop" && made.refusal === "") check?.(text);
+    return this.#writer.whole({ ...made, text: this.#echo + text });
   }
 
-  #begin(): readonly object[] {
+  #begin(): readonly string[] {
     if (this.#hasBegun) return [];
     this.#hasBegun = true;
-    const { echo } = this.#head;
-    const { first } = this.#form;
-    return [...(first ? [this.#part(first)] : []), ...(echo === "" ? [] : [this.#part({ content: echo })])];
+    const echo = this.#echo === "" ? [] : this.#writer.step({ kind: "text", text: this.#echo });
+    return [...this.#writer.begin(), ...echo];
   }
 
-  #note({ finishReason, usage }: TextPart): void {
+  #made(): MadeText {
+    const finish = this.#finish ?? (this.#calls.length > 0 ? "tool_calls" : "stop");
+    return { ...this.#texts, calls: this.#calls, finish, usage: this.#usage, begunMs: this.#begunMs };
+  }
+
+  #stepsOf({ text, reasoning, refusal, toolCalls = [], finishReason, usage }: TextPart): readonly TextStep[] {
+    this.#begunMs ??= performance.now();
     this.#finish = finishReason ?? this.#finish;
     this.#usage = usage ?? this.#usage;
+    const steps: TextStep[] = [];
+    if (reasoning) steps.push({ kind: "reasoning", text: reasoning });
+    if (text) steps.push({ kind: "text", text });
+    if (refusal) steps.push({ kind: "refusal", text: refusal });
+    // A call without a name goes on with the arguments of the one before.
+    for (const { id, name, arguments: given } of toolCalls) {
+      if (name !== undefined) steps.push(this.#beginCall(name, id));
+      const index = this.#calls.length - 1;
+      if (index < 0) throw noCall();
+      if (given !== "") steps.push({ kind: "arguments", index, text: given });
+    }
+    return steps;
   }
 
-  /** A call without a name goes on with the arguments of the one before. */
-  #callDeltas({ toolCalls = [] }: TextPart, isKept: boolean): readonly Delta[] {
-    return toolCalls.flatMap(({ id, name, arguments: given }) => {
-      const begun = name === undefined ? [] : [this.#beginCall(name, id)];
-      const call = this.#calls.at(-1);
-      if (call === undefined) throw noCall();
-      if (isKept) call.arguments += given;
-      const more = { index: this.#calls.length - 1, function: { arguments: given } };
-      return [...begun, ...(given === "" ? [] : [{ tool_calls: [more] }])];
-    });
+  #beginCall(name: string, id = this.#writer.callPrefix + randomUUID().replaceAll("-", "")): TextStep {
+    const call = { id, name, arguments: "" };
+    return { kind: "call", index: this.#calls.push(call) - 1, call };
   }
 
-  #beginCall(name: string, id = `call_${randomUUID().replaceAll("-", "")}`): Delta {
-    this.#calls.push({ id, name, arguments: "" });
-    const made = { index: this.#calls.length - 1, id, type: "function", function: { name, arguments: "" } };
-    return { tool_calls: [made] };
+  #keep(step: TextStep, remedy: string): void {
+    const isCall = step.kind === "call";
+    this.#length += isCall ? step.call.id.length + step.call.name.length : step.text.length;
+    this.#count(Number(isCall), remedy);
+    if (step.kind === "arguments") (this.#calls[step.index] as MadeCall).arguments += step.text;
+    else if (step.kind !== "call") this.#texts[step.kind] += step.text;
   }
 
-  #finishReason(): string {
-    return this.#finish ?? (this.#calls.length > 0 ? "tool_calls" : "stop");
-  }
-
-  #part(delta: Delta, finish: string | null = null): object {
-    const choice = { index: 0, ...this.#form.part(delta), logprobs: null, finish_reason: finish };
-    const usage = this.#head.includeUsage && { usage: null };
-    return { ...this.#fields(this.#form.partObject), choices: [choice], ...usage };
-  }
-
-  #fields(object: string): object {
-    return { id: this.#id, object, created: this.#created, model: this.#head.model };
-  }
-
-  #usageFields(): object | undefined {
-    if (this.#usage === undefined) return undefined;
-    const { promptTokens = 0, completionTokens = 0 } = this.#usage;
-    const total = promptTokens + completionTokens;
-    return { prompt_tokens: promptTokens, completion_tokens: completionTokens, total_tokens: total };
+  #count(pieces: number, remedy: string): void {
+    this.#pieces += pieces;
+    if (this.#length > MAX_KEPT) throw tooLong(`${MAX_KEPT} characters`, remedy);
+    if (this.#pieces > MAX_PIECES) throw tooLong(`${MAX_PIECES} parts`, remedy);
   }
 }
 
 /** Asking again, as clients do after an error that may pass, would make all of it once more. */
-function tooLong(limit: string): ServingError {
-  return failedPrecondition(`The answer has more than ${limit}; ask for it in parts, with "stream": true.`);
+function tooLong(limit: string, remedy: string): ServingError {
+  return failedPrecondition(`The answer has more than ${limit}${remedy === "" ? "." : `;${remedy}`}`);
 }
 
 function noCall(): ServingError {

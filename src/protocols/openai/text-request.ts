@@ -12,7 +12,18 @@ export interface TextWish {
   readonly includeUsage: boolean;
   /** Text before the answer, in UTF-8: a message between threads has room for few strings. */
   readonly echo: Uint8Array;
-  /** The request for the function of hooks, as JSON. */
+  /** Members of the request that the answer repeats, as JSON; absent = there are none. */
+  readonly told?: Uint8Array;
+  /** The JSON schema that a whole answer has to fit, as JSON; absent = there is none. */
+  readonly schema?: Uint8Array | undefined;
+  /** Requests of which the first one is made for which the model's hooks have the function; one at least. */
+  readonly requests: readonly TextRequest[];
+}
+
+/** A request for a function of hooks. */
+interface TextRequest {
+  readonly entry: "chat" | "complete";
+  /** As JSON. */
   readonly request: Uint8Array;
 }
 
@@ -49,12 +60,13 @@ export function readChoices(body: Members): object {
   return { ...known, more: body.rest() };
 }
 
-function readStop(body: Members): readonly string[] {
-  const stop = body.value("stop") ?? [];
+/** Reads the texts that end an answer: one, or a list. */
+export function readStop(body: Members, name = "stop"): readonly string[] {
+  const stop = body.value(name) ?? [];
   if (typeof stop === "string") return [stop];
   const isTexts = Array.isArray(stop) && stop.length <= MAX_STOPS && stop.every((each) => typeof each === "string");
   if (isTexts) return stop;
-  throw body.wrong("stop", `a text, or a list of at most ${MAX_STOPS} texts`);
+  throw body.wrong(name, `a text, or a list of at most ${MAX_STOPS} texts`);
 }
 
 /** Bytes of a prompt that comes back before its answer, which the main thread writes. */
@@ -72,7 +84,7 @@ function readCompletion(bytes: Uint8Array): TextWish {
   if (echo.length > MAX_ECHO_BYTES)
     throw wrongMember("echo", `true for a prompt of ${echo.length} bytes`, `${MAX_ECHO_BYTES} at most: leave echo out`);
   const own = { prompt, suffix: body.text("suffix") };
-  return { ...wish, echo, request: writeRequest({ ...own, ...readChoices(body) }) };
+  return { ...wish, echo, requests: [{ entry: "complete", request: writeRequest({ ...own, ...readChoices(body) }) }] };
 }
 
 /** {@link readCompletion} for a codec thread. */

@@ -8,8 +8,8 @@ it("has each text of a conversation once on its way to the function, which gets 
     { type: "refusal", refusal: "thing" },
   ];
   const messages = [{ role: "user", content: "only this" }, { role: "user", content }, { role: "user" }];
-  const { request } = await readChatJob.run(Buffer.from(JSON.stringify({ messages })));
-  const wire = Buffer.from(request);
+  const { requests } = await readChatJob.run(Buffer.from(JSON.stringify({ messages })));
+  const wire = Buffer.from(requests[0]!.request);
   expect(wire.toString().split("only this")).toHaveLength(2);
   const chat = (got: unknown) => got;
   const entry = textEntries({ chat }, "my.ts", false)?.get("chat");

@@ -171,7 +171,13 @@ describe("a request that cannot be answered", () => {
     ["a list", CHAT, [], null, "The body is an array; expected a JSON object."],
     ["lists in lists", CHAT, `{"messages":${"[".repeat(2000)}`, null, "nested more than 1000 levels"],
     ["no messages", CHAT, { model: "talk" }, "messages", "messages is missing"],
-    ["no message", CHAT, { model: "talk", messages: [] }, "messages", "one message at least"],
+    [
+      "no message",
+      CHAT,
+      { model: "talk", messages: [] },
+      "messages",
+      "messages is an empty list; expected a list with",
+    ],
     ["a message that is text", CHAT, { model: "talk", messages: ["hi"] }, "messages[0]", 'messages[0] is "hi"'],
     ["a message without a role", CHAT, { model: "talk", messages: [{}] }, "messages[0].role", "expected user, system"],
     [
@@ -216,6 +222,7 @@ describe("a request that cannot be answered", () => {
     ["too many texts", EMBED, { model: "talk", input: Array(2049).fill("a") }, "input", "2048 at most"],
     ["an unknown encoding", EMBED, { model: "talk", input: "a", encoding_format: "hex" }, "encoding_format", "base64"],
     ["no documents", RERANK, { model: "talk", query: "a" }, "documents", "documents is missing"],
+    ["an empty list", RERANK, { model: "talk", query: "a", documents: [] }, "documents", "documents is an empty list"],
     [
       "a document without text",
       RERANK,
@@ -273,11 +280,11 @@ describe("a request that cannot be answered", () => {
   });
 
   it.each([
-    ["/v1/responses", undefined],
     ["/v1/audio/speech", undefined],
     ["/v1/chat/completion", "POST /v1/chat/completions"],
     ["/v3/embedings", "POST /v3/embeddings"],
     ["/openai/v1/rerankk", "POST /openai/v1/rerank"],
+    ["/v3/response", "POST /v3/responses"],
   ])("is told of the routes that there are, and of the nearest one: %s", async (path, nearest) => {
     const { status, body } = await post(path, {});
     const [, base] = /^(.*v\d)/.exec(path)!;
@@ -470,5 +477,42 @@ describe("GET /v1/models", () => {
     const { httpUrl } = await startServer({ models: models(), kserveRoutes: true });
     expect(await read(`${httpUrl}/v1/models`)).toEqual({ models: ["talk", "plain"] });
     expect(await read(`${httpUrl}/v1/models`, sdk)).toMatchObject({ object: "list" });
+  });
+});
+
+describe("an answer at once that is to fit a JSON schema", () => {
+  const answer = async (path: string, body: object) => (await post(path, { model: "talk", ...body })).status;
+  const schema = (type: string) => ({ type, properties: { ended: { type: "integer" } }, required: ["ended"] });
+  const format = (type: string, strict: boolean) => ({
+    response_format: { type: "json_schema", json_schema: { name: "s", strict, schema: schema(type) } },
+  });
+  const messages = [user("state")];
+
+  it("is an error with the place if it does not, where the schema is strict", async () => {
+    expect(await answer(CHAT, { messages, ...format("object", true) })).toBe(200);
+    expect(await answer(CHAT, { messages, ...format("array", false) })).toBe(200);
+    const streamed = await postForParts(
+      (await serve()).httpUrl + CHAT,
+      chat("state", { ...format("array", true), stream: true }),
+    );
+    expect((await streamed.rest()).at(-1)).toBe("data: [DONE]");
+    const { status, body } = await post(CHAT, chat("state", format("array", true)));
+    const message =
+      "What the hook chat gave does not fit the JSON schema of the request: the answer is not of the type array.";
+    expect([status, body]).toMatchObject([500, { error: { message } }]);
+    expect(await answer(CHAT, { messages: [user("two words")], ...format("array", true), max_tokens: 2 })).toBe(200);
+  });
+
+  it("is one in the other protocols, whose servers keep to theirs", async () => {
+    const wrong = schema("array");
+    const responses = {
+      input: "state",
+      text: { format: { type: "json_schema", name: "s", strict: true, schema: wrong } },
+    };
+    expect(await answer("/v1/responses", responses)).toBe(500);
+    expect(await answer("/api/chat", { messages, format: wrong, stream: false })).toBe(500);
+    expect(await answer("/api/generate", { prompt: "state", format: schema("object"), stream: false })).toBe(200);
+    const output_config = { format: { type: "json_schema", schema: wrong } };
+    expect(await answer("/v1/messages", { messages, output_config })).toBe(500);
   });
 });

@@ -1,7 +1,10 @@
 import { describe, expect, it } from "vitest";
-import { COMPLETION, TextAnswer } from "../../../src/protocols/openai/text-answer.ts";
+import { TextAnswer } from "../../../src/protocols/openai/text-answer.ts";
 
-const answerTo = (echo = "") => new TextAnswer(COMPLETION, { model: "m", includeUsage: false, echo });
+const answerTo = (echo = "", keeps: "all" | "calls" = "all") => {
+  const parts = { begin: () => [], step: () => [], end: () => [], whole: (made: object) => made };
+  return new TextAnswer({ ...parts, keeps, callPrefix: "call_" }, echo);
+};
 
 describe("a whole answer", () => {
   it("counts the memory of what comes before it, of its parts and of their calls", () => {
@@ -28,5 +31,20 @@ describe("a whole answer", () => {
     expect(() => {
       for (let part = 0; part <= 256 * 1024; part++) parted.add({ text: "" });
     }).toThrow(refused("262144 parts"));
+  });
+});
+
+describe("an answer in parts", () => {
+  it("is kept, and counted, as far as its last parts need it", () => {
+    const calls = answerTo("", "calls");
+    calls.partsOf({ text: "x".repeat(1000) });
+    expect(calls.heldBytes).toBe(0);
+    calls.partsOf({ toolCalls: [{ id: "own", name: "f", arguments: "{}" }] });
+    expect(calls.heldBytes).toBeGreaterThan(0);
+    const all = answerTo();
+    const message = "The answer has more than 16777216 characters.";
+    expect(() => all.partsOf({ text: "x".repeat(16 * 1024 * 1024 + 1) })).toThrow(
+      expect.objectContaining({ code: "failed_precondition", message }),
+    );
   });
 });

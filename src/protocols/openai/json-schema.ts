@@ -1,0 +1,193 @@
+import { ServingError } from "../../errors.ts";
+import { shorten } from "../../platform/text/shorten.ts";
+import { isObject } from "../../tensor/record.ts";
+
+/** Schemas, with their members and items, that are looked at: a client's may name itself, in many ways. */
+const MAX_STEPS = 50_000;
+const MAX_DEPTH = 200;
+/** Characters of a place in a message. */
+const MAX_PLACE = 100;
+
+/**
+ * Checks the text of an answer against the JSON schema that its client has sent; throws `internal` with the first place
+ * that does not fit. Patterns and formats of texts, and conditions, are not checked; neither is what takes too long.
+ */
+export function checkJson(text: string, schema: unknown): void {
+  const found = new SchemaCheck(schema).misfit(parse(text), schema, "the answer");
+  if (found !== undefined) throw doesNotFit(found);
+}
+
+function parse(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    throw doesNotFit("the answer is no JSON");
+  }
+}
+
+function doesNotFit(what: string): ServingError {
+  const message = `What the hook chat gave does not fit the JSON schema of the request: ${what}.`;
+  return new ServingError("internal", message);
+}
+
+/** A value with its place, and the schema around a keyword. */
+interface Asked {
+  readonly value: unknown;
+  readonly at: string;
+  readonly schema: Readonly<Record<string, unknown>>;
+  readonly check: SchemaCheck;
+}
+
+/** What is wrong by one keyword, whose value in the schema is `expected`; undefined = nothing. */
+type Keyword = (expected: unknown, asked: Asked) => string | undefined;
+
+const TYPES: Readonly<Record<string, (value: unknown) => boolean>> = {
+  string: (value) => typeof value === "string",
+  number: (value) => typeof value === "number",
+  integer: (value) => Number.isInteger(value),
+  boolean: (value) => typeof value === "boolean",
+  null: (value) => value === null,
+  array: Array.isArray,
+  object: isObject,
+};
+
+/** A limit of a number, or of a length. */
+function limit(measure: (value: unknown) => number | undefined, fits: (has: number, limit: number) => boolean) {
+  return (name: string): Keyword =>
+    (expected, { value, at }) => {
+      const has = measure(value);
+      const isWrong = typeof expected === "number" && has !== undefined && !fits(has, expected);
+      return isWrong ? `${at} has not ${name} ${expected}` : undefined;
+    };
+}
+
+const numberOf = (value: unknown) => (typeof value === "number" ? value : undefined);
+const charactersOf = (value: unknown) => (typeof value === "string" ? countCharacters(value) : undefined);
+const itemsOf = (value: unknown) => (Array.isArray(value) ? value.length : undefined);
+const most = (has: number, most: number) => has <= most;
+const least = (has: number, least: number) => has >= least;
+
+const KEYWORDS: Readonly<Record<string, Keyword>> = {
+  type: (expected, { value, at }) => {
+    const types = Array.isArray(expected) ? expected : [expected];
+    const isFitting = types.some((type) => typeof type !== "string" || TYPES[type]?.(value) !== false);
+    return isFitting ? undefined : `${at} is not of the type ${types.join(" or ")}`;
+  },
+  enum: (expected, { value, at }) =>
+    Array.isArray(expected) && !expected.some((each) => isSame(each, value)) ? `${at} is none of the enum` : undefined,
+  const: (expected, { value, at }) => (isSame(expected, value) ? undefined : `${at} is not the const`),
+  required: (expected, { value, at }) => {
+    if (!isObject(value) || !Array.isArray(expected)) return undefined;
+    const missing = expected.find((name) => typeof name === "string" && !Object.hasOwn(value, name));
+    return missing === undefined ? undefined : `${placeIn(at, missing)} is missing`;
+  },
+  properties: (expected, { value, at, check }) => {
+    if (!isObject(value) || !isObject(expected)) return undefined;
+    const known = Object.keys(expected).filter((name) => Object.hasOwn(value, name));
+    return first(known, (name) => check.misfit(value[name], expected[name], placeIn(at, name)));
+  },
+  additionalProperties: (expected, { value, at, schema, check }) => {
+    if (!isObject(value) || isObject(schema.patternProperties)) return undefined;
+    const known = isObject(schema.properties) ? schema.properties : {};
+    const others = Object.keys(value).filter((name) => !Object.hasOwn(known, name));
+    return first(others, (name) => check.misfit(value[name], expected, placeIn(at, name)));
+  },
+  prefixItems: (expected, { value, at, check }) => {
+    if (!Array.isArray(value) || !Array.isArray(expected)) return undefined;
+    return first(value.slice(0, expected.length), (each, index) =>
+      check.misfit(each, expected[index], `${at}[${index}]`),
+    );
+  },
+  items: (expected, { value, at, schema, check }) => {
+    if (!Array.isArray(value)) return undefined;
+    const from = Array.isArray(schema.prefixItems) ? schema.prefixItems.length : 0;
+    return first(value.slice(from), (each, index) => check.misfit(each, expected, `${at}[${from + index}]`));
+  },
+  allOf: (expected, { value, at, check }) =>
+    Array.isArray(expected) ? first(expected, (each) => check.misfit(value, each, at)) : undefined,
+  anyOf: (expected, asked) => (countFitting(expected, asked) === 0 ? `${asked.at} fits none of anyOf` : undefined),
+  oneOf: (expected, asked) => {
+    const count = countFitting(expected, asked);
+    return count === undefined || count === 1 ? undefined : `${asked.at} fits ${count} of oneOf`;
+  },
+  $ref: (expected, { value, at, check }) => check.misfit(value, check.resolve(expected), at),
+  minimum: limit(numberOf, least)("the minimum"),
+  maximum: limit(numberOf, most)("the maximum"),
+  exclusiveMinimum: limit(numberOf, (has, least) => has > least)("the exclusiveMinimum"),
+  exclusiveMaximum: limit(numberOf, (has, most) => has < most)("the exclusiveMaximum"),
+  minLength: limit(charactersOf, least)("the minLength"),
+  maxLength: limit(charactersOf, most)("the maxLength"),
+  minItems: limit(itemsOf, least)("the minItems"),
+  maxItems: limit(itemsOf, most)("the maxItems"),
+};
+
+/** One check, which ends as if all fitted once it has taken too long. */
+class SchemaCheck {
+  readonly #root: unknown;
+  #steps = 0;
+  #depth = 0;
+
+  constructor(root: unknown) {
+    this.#root = root;
+  }
+
+  /** The first place of a value that does not fit a schema, in words; undefined if it fits. */
+  misfit(value: unknown, schema: unknown, at: string): string | undefined {
+    if (schema === false) return `${at} is not to be there`;
+    if (!isObject(schema) || this.#depth > MAX_DEPTH) return undefined;
+    const asked = { value, at, schema, check: this };
+    this.#depth++;
+    const found = first(Object.keys(KEYWORDS), (name) => {
+      const expected = Object.hasOwn(schema, name) ? schema[name] : undefined;
+      return expected === undefined || !this.#mayGoOn(expected) ? undefined : KEYWORDS[name]?.(expected, asked);
+    });
+    this.#depth--;
+    return found;
+  }
+
+  #mayGoOn(expected: unknown): boolean {
+    const isMany = typeof expected === "object" && expected !== null;
+    this.#steps += isMany && this.#steps <= MAX_STEPS ? 1 + Object.keys(expected).length : 1;
+    return this.#steps <= MAX_STEPS;
+  }
+
+  /** The schema that a reference means; true, which all fits, for one of another document. */
+  resolve(reference: unknown): unknown {
+    if (typeof reference !== "string" || !reference.startsWith("#")) return true;
+    let found: unknown = this.#root;
+    for (const part of reference.split("/", MAX_DEPTH).slice(1)) {
+      const name = part.replaceAll("~1", "/").replaceAll("~0", "~");
+      if (!isObject(found) || !Object.hasOwn(found, name)) return true;
+      found = found[name];
+    }
+    return found;
+  }
+}
+
+function countCharacters(text: string): number {
+  let count = 0;
+  for (const _ of text) count++;
+  return count;
+}
+
+function first<Item>(items: readonly Item[], check: (item: Item, index: number) => string | undefined) {
+  for (const [index, item] of items.entries()) {
+    const found = check(item, index);
+    if (found !== undefined) return found;
+  }
+  return undefined;
+}
+
+function countFitting(expected: unknown, { value, at, check }: Asked): number | undefined {
+  if (!Array.isArray(expected)) return undefined;
+  return expected.filter((each) => check.misfit(value, each, at) === undefined).length;
+}
+
+function placeIn(at: string, name: string): string {
+  return shorten(at === "the answer" ? name : `${at}.${name}`, MAX_PLACE);
+}
+
+/** Objects with their members in another order are not the same: models write them as the schema has them. */
+function isSame(a: unknown, b: unknown): boolean {
+  return a === b || JSON.stringify(a) === JSON.stringify(b);
+}

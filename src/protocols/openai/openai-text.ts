@@ -1,0 +1,147 @@
+import { randomUUID } from "node:crypto";
+import type { TextUsage } from "../../hooks/text-request.ts";
+import type { HttpExchange } from "../../proxy/http-exchange.ts";
+import type { HttpAnswer } from "../../proxy/http-route.ts";
+import { EVENTS, type PartForm } from "../../proxy/part-form.ts";
+import type { InferenceService } from "../../serving/inference-service.ts";
+import { answerText, type TextRoute } from "./answer-text.ts";
+import { readChatJob } from "./chat-request.ts";
+import { openaiError } from "./openai-error.ts";
+import { RESPONSE_STREAM, ResponseWriter } from "./response-writer.ts";
+import { readResponseJob } from "./responses-request.ts";
+import type { AnswerHead, MadeText, TextStep, TextWriter } from "./text-answer.ts";
+import { readCompletionJob } from "./text-request.ts";
+
+const STREAM: PartForm = { ...EVENTS, errorForm: openaiError };
+
+const ROUTES: Readonly<Record<"chat" | "completion" | "response", TextRoute>> = {
+  chat: { job: readChatJob, form: STREAM, write: (head) => new ChoiceWriter(CHAT, head) },
+  completion: { job: readCompletionJob, form: STREAM, write: (head) => new ChoiceWriter(COMPLETION, head) },
+  response: { job: readResponseJob, form: RESPONSE_STREAM, write: (head) => new ResponseWriter(head) },
+};
+
+/** Answers `POST …/chat/completions`, `…/completions` or `…/responses`, whole or in parts. */
+export function answerOpenai(
+  exchange: HttpExchange,
+  service: InferenceService,
+  name: keyof typeof ROUTES,
+): Promise<HttpAnswer> {
+  return answerText(exchange, service, ROUTES[name]);
+}
+
+/** A difference between two states of a message, as the parts of a stream have it. */
+interface Delta {
+  readonly role?: "assistant";
+  readonly content?: string;
+  readonly reasoning_content?: string;
+  readonly refusal?: string;
+  readonly tool_calls?: readonly object[];
+}
+
+/** The form of an answer: of a conversation, or of a text that goes on. */
+interface ChoiceForm {
+  readonly idPrefix: string;
+  readonly object: string;
+  readonly partObject: string;
+  /** The only choice of a part. */
+  readonly part: (delta: Delta) => object;
+  /** That of a whole answer. */
+  readonly whole: (made: MadeText) => object;
+  /** Begins a stream; undefined = nothing does. */
+  readonly first: Delta | undefined;
+}
+
+/** An answer of chat/completions. */
+const CHAT: ChoiceForm = {
+  idPrefix: "chatcmpl-",
+  object: "chat.completion",
+  partObject: "chat.completion.chunk",
+  part: (delta) => ({ delta }),
+  whole: ({ text, reasoning, refusal, calls }) => ({
+    message: {
+      role: "assistant",
+      content: text === "" && (calls.length > 0 || refusal !== "") ? null : text,
+      refusal: refusal === "" ? null : refusal,
+      ...(reasoning !== "" && { reasoning_content: reasoning }),
+      ...(calls.length > 0 && {
+        tool_calls: calls.map(({ id, ...call }) => ({ id, type: "function", function: call })),
+      }),
+    },
+  }),
+  first: { role: "assistant", content: "" },
+};
+
+/** An answer of completions. */
+const COMPLETION: ChoiceForm = {
+  idPrefix: "cmpl-",
+  object: "text_completion",
+  partObject: "text_completion",
+  part: ({ content = "" }) => ({ text: content }),
+  whole: ({ text }) => ({ text }),
+  first: undefined,
+};
+
+/** Writes an answer as OpenAI's choices. */
+class ChoiceWriter implements TextWriter {
+  readonly keeps = "nothing";
+  readonly callPrefix = "call_";
+  readonly #form: ChoiceForm;
+  readonly #head: AnswerHead;
+  readonly #id: string;
+  readonly #created = Math.floor(Date.now() / 1000);
+
+  constructor(form: ChoiceForm, head: AnswerHead) {
+    this.#form = form;
+    this.#head = head;
+    this.#id = form.idPrefix + randomUUID().replaceAll("-", "");
+  }
+
+  begin(): readonly string[] {
+    const { first } = this.#form;
+    return first === undefined ? [] : [this.#part(first)];
+  }
+
+  step(step: TextStep): readonly string[] {
+    return [this.#part(toDelta(step))];
+  }
+
+  end({ finish, usage }: MadeText): readonly string[] {
+    const last = { ...this.#fields(this.#form.partObject), choices: [], usage: toUsage(usage) ?? null };
+    const parts = this.#head.includeUsage ? [JSON.stringify(last)] : [];
+    return [this.#part({}, finish), ...parts, "[DONE]"];
+  }
+
+  whole(made: MadeText): object {
+    const choice = { index: 0, ...this.#form.whole(made), logprobs: null, finish_reason: made.finish };
+    const usage = toUsage(made.usage);
+    return { ...this.#fields(this.#form.object), choices: [choice], ...(usage !== undefined && { usage }) };
+  }
+
+  #part(delta: Delta, finish: string | null = null): string {
+    const choice = { index: 0, ...this.#form.part(delta), logprobs: null, finish_reason: finish };
+    const usage = this.#head.includeUsage && { usage: null };
+    return JSON.stringify({ ...this.#fields(this.#form.partObject), choices: [choice], ...usage });
+  }
+
+  #fields(object: string): object {
+    return { id: this.#id, object, created: this.#created, model: this.#head.model };
+  }
+}
+
+function toDelta(step: TextStep): Delta {
+  if (step.kind === "arguments") return { tool_calls: [{ index: step.index, function: { arguments: step.text } }] };
+  if (step.kind === "call") {
+    const { index, call } = step;
+    return { tool_calls: [{ index, id: call.id, type: "function", function: { name: call.name, arguments: "" } }] };
+  }
+  return { [MEMBERS[step.kind]]: step.text };
+}
+
+const MEMBERS = { text: "content", reasoning: "reasoning_content", refusal: "refusal" } as const;
+
+function toUsage(usage: TextUsage | undefined): object | undefined {
+  if (usage === undefined) return undefined;
+  const { promptTokens = 0, completionTokens = 0 } = usage;
+  const total = promptTokens + completionTokens;
+  return { prompt_tokens: promptTokens, completion_tokens: completionTokens, total_tokens: total };
+}
