@@ -63,7 +63,8 @@ function unrouted(place: Place, dependencies: HttpDependencies): RequestHandler 
 /** Pattern of all URLs that belong to no protocol. */
 function nowhere(protocols: readonly HttpProtocol[]): HttpProtocol {
   const routes = listRoutes(protocols);
-  const there = routes.filter((route) => !VERSION.test(route) || !routes.includes(route.replace(VERSION, "")));
+  const told = listRoutes(protocols.filter(({ isOtherForm }) => isOtherForm !== true));
+  const there = told.filter((route) => !VERSION.test(route) || !routes.includes(route.replace(VERSION, "")));
   const refuse: HttpProtocol["refuse"] = ({ method, url = "" }) => {
     const asked = `${method} ${url.split("?", 1)[0]}`;
     const didYouMean = nearestRoute(asked, routes);

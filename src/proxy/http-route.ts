@@ -58,6 +58,11 @@ export interface HttpProtocol {
   readonly routes?: readonly HttpRoute[];
   /** True if the case of a path's fixed parts does not count. Default false. */
   readonly anyCase?: boolean;
+  /**
+   * True if its routes are others of this server in another form, so that the error for an unknown URL, which has no
+   * room for all, tells those alone. Default false.
+   */
+  readonly isOtherForm?: true;
   /** Matches the URLs, without their query, that belong to the protocol, including those without a route. */
   readonly prefix?: RegExp;
   /**
@@ -69,6 +74,8 @@ export interface HttpProtocol {
   readonly docsOf?: DocsOf | undefined;
   /** Absent = errors have the form of all other protocols. */
   readonly errorForm?: ErrorForm;
+  /** A header, in lower case, in which clients send a token that is not in `Authorization`; absent = there is none. */
+  readonly keyHeader?: string;
   /** Answers OPTIONS, except for a browser's preflight of a permitted origin. Default: 204 with the methods. */
   readonly answerOptions?: RouteHandler;
 }

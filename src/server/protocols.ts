@@ -3,6 +3,7 @@ import { httpHealth } from "../protocols/http-standard/http-standard.ts";
 import { kibernetika } from "../protocols/kibernetika/kibernetika.ts";
 import { kserve } from "../protocols/kserve/kserve.ts";
 import { kserveV1 } from "../protocols/kserve-v1/kserve-v1.ts";
+import { ollama } from "../protocols/ollama/ollama.ts";
 import { openai } from "../protocols/openai/openai.ts";
 import { page } from "../protocols/page/page.ts";
 import { prometheus } from "../protocols/prometheus/prometheus.ts";
@@ -16,6 +17,7 @@ export const PROTOCOLS: readonly Protocol[] = [
   // Takes the requests of browsers for / alone.
   page,
   kibernetika,
+  ollama,
   // These before the owner of all other URLs under /v1/.
   openai,
   kserveV1,

@@ -283,7 +283,8 @@ test("every protocol that infers over HTTP is checked against this contract", ()
     (http?.({ service: new ScriptedService(), settings: sliceSettings({}).protocols } as never).inference ?? [])
       .length > 0;
   const wires = Object.values(WIRES).filter(({ transport }) => transport === "http");
-  // OpenAI's takes texts in place of tensors, and has its errors in openai/.
-  const names = PROTOCOLS.filter(infer).flatMap(({ name }) => (name === "openai" ? [] : name));
+  // These take texts in place of tensors, and have their errors in their folders.
+  const ofTexts = ["openai", "anthropic", "ollama"];
+  const names = PROTOCOLS.filter(infer).flatMap(({ name }) => (ofTexts.includes(name) ? [] : name));
   expect(new Set(wires.map(({ protocol }) => protocol))).toEqual(new Set(names));
 });

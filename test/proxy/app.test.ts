@@ -113,13 +113,19 @@ test.each([
   expect(error.slice(0, start.length)).toBe(start);
 });
 
+test("a route of a server whose clients are answered too is told as the nearest one", async () => {
+  const { url } = await serveHttp(new ScriptedService());
+  const answer = await fetch(`${url}/api/chats`, { method: "POST" });
+  expect(await answer.json()).toMatchObject({ did_you_mean: "POST /api/chat" });
+});
+
 test("a client that asks for another route is told of those that there are", async () => {
   const { url } = await serveHttp(new ScriptedService());
   const { error } = (await (await fetch(`${url}/v4/models?x=1`)).json()) as { error: string };
   expect(error).toBe(
     'There is no GET /v4/models here. Did you mean "GET /v1/models"? ' +
       "There is POST /predict[/MODEL[/SIGNATURE[/VERSION]]], POST /serving-proxy, " +
-      "POST /v1/chat/completions, POST /v1/completions, POST /v1/embeddings, POST /v1/rerank, " +
+      "POST /v1/chat/completions, POST /v1/completions, POST /v1/responses, POST /v1/embeddings, POST /v1/rerank, " +
       "GET /v1/models, GET /v3/models, GET /openai/v1/models, POST /, GET /, " +
       "POST /v1/models/NAME[/versions/VERSION]:predict, POST /v1/models/NAME[/versions/VERSION]:classify, " +
       "POST /v1/models/NAME[/versions/VERSION]:regress, GET /v1/config, POST /v2/models/NAME/infer, " +

@@ -17,6 +17,7 @@ import { kibernetikaPaths } from "../kibernetika/kibernetika.ts";
 import { describeAll } from "../kserve/describe-all.ts";
 import { KSERVE_ENDPOINTS } from "../kserve/http-endpoints.ts";
 import { type OpenApiDocument, openApiDocument } from "../kserve/openapi.ts";
+import { ollamaPaths } from "../ollama/ollama.ts";
 import { openaiPaths } from "../openai/openai.ts";
 import { METRICS_ENDPOINT } from "../prometheus/prometheus.ts";
 import type { Protocol } from "../protocol.ts";
@@ -165,6 +166,7 @@ async function apiDocument({
     ...tensorflowPaths(models),
     ...kibernetikaPaths(models),
     ...openaiPaths(),
+    ...ollamaPaths(),
     ...sagemakerPaths(platform !== undefined),
     ...simpleTensorflowServingPaths(),
     ...endpointPaths("Server", [HEALTH_ENDPOINT, LLMS_ENDPOINT, METRICS_ENDPOINT]),
