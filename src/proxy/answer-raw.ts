@@ -1,4 +1,5 @@
-import type { RawResponse } from "../serving/infer-raw.ts";
+import { inferRaw, type RawResponse } from "../serving/infer-raw.ts";
+import type { InferenceService } from "../serving/inference-service.ts";
 import { answerInParts } from "./answer-parts.ts";
 import type { HttpExchange } from "./http-exchange.ts";
 import type { HttpAnswer } from "./http-route.ts";
@@ -17,4 +18,32 @@ export function answerRaw(
 
 function toHttpAnswer({ status, contentType, body, metadata: headers }: RawResponse): HttpAnswer {
   return { status, contentType, body, headers };
+}
+
+/** The route of a request, and the model whose hooks declare it. */
+interface Found {
+  readonly model: string;
+  readonly method: string;
+  readonly path: string;
+  readonly query: string;
+}
+
+/** Answers a request by the function of hooks that declares its route. */
+export async function answerByHook(
+  service: InferenceService,
+  exchange: HttpExchange,
+  { model, method, path, query }: Found,
+): Promise<HttpAnswer> {
+  exchange.record.model = model;
+  const body = await exchange.readBody();
+  const call = exchange.callInfo();
+  const head = { entry: `${method === "HEAD" ? "GET" : method} ${path}`, facts: { method, path, query } };
+  return answerRaw(exchange, async (write) => {
+    const lease = await service.acquire({ model }, call);
+    try {
+      return await inferRaw(lease, { ...head, body, call, write });
+    } finally {
+      lease.release();
+    }
+  });
 }

@@ -40,12 +40,14 @@ export interface ChosenRoute {
   readonly docsOf?: DocsOf | undefined;
   /** The protocol's. */
   readonly errorForm?: ErrorForm | undefined;
+  /** The protocol's. */
+  readonly keyHeader?: string | undefined;
   readonly answer: RouteHandler;
 }
 
 /** Answers a request, whatever its handler throws; never throws itself. */
 export async function answerRequest(
-  { kind, access, neverCompressed, name, docsOf, errorForm, answer }: ChosenRoute,
+  { kind, access, neverCompressed, name, docsOf, errorForm, keyHeader, answer }: ChosenRoute,
   pair: RequestPair,
   dependencies: HttpDependencies,
 ): Promise<void> {
@@ -56,6 +58,7 @@ export async function answerRequest(
   exchange.record.settleTrace(kind === "inference" || kind === "control");
   let stop: (() => void) | undefined;
   try {
+    if (keyHeader !== undefined) takeKey(request, keyHeader);
     const caller = callerOf(request);
     // Nothing of the body is read before.
     const entered = policy.enter(kind, caller);
@@ -69,7 +72,7 @@ export async function answerRequest(
       countUntilAnswered(response, begun instanceof Promise ? await begun : begun);
     }
     if (request.headers.expect !== undefined) letSend(pair, dependencies.maxMessageBytes);
-    const plain = await (scope === undefined ? answer(exchange) : answerFor(scope, exchange, answer));
+    const plain = await (scope === undefined ? answer(exchange) : answerFor(scope, exchange, { keyHeader, answer }));
     // The request of an answer in parts is still used, and the parts are counted one by one.
     const held = isInParts(plain) ? plain : holdAnswer(plain, exchange, neverCompressed);
     const made = held instanceof Promise ? await held : held;
@@ -91,12 +94,12 @@ export async function answerRequest(
 /** A route of a protocol as it is chosen for requests with these parameters. */
 export function chosenBy(
   { kind, access, neverCompressed, method, path, answer }: HttpRoute,
-  { name: protocol, docsOf, errorForm }: NamedHttpProtocol,
+  { name: protocol, docsOf, errorForm, keyHeader }: NamedHttpProtocol,
 ): (parameters: PathParameters) => ChosenRoute {
   const name = nameRoute(protocol, method, path);
   return (parameters) => {
     const own: RouteHandler = (exchange) => answer(exchange, parameters);
-    return { kind, access, neverCompressed, name, docsOf, errorForm, answer: own };
+    return { kind, access, neverCompressed, name, docsOf, errorForm, keyHeader, answer: own };
   };
 }
 
@@ -180,10 +183,21 @@ async function arrivedTogether(request: IncomingMessage): Promise<void> {
 }
 
 /** The request without its password, which hooks and models must not see. */
-function answerFor(scope: CallScope, exchange: HttpExchange, answer: RouteHandler): ReturnType<RouteHandler> {
+function answerFor(
+  scope: CallScope,
+  exchange: HttpExchange,
+  { keyHeader = "", answer }: Pick<ChosenRoute, "keyHeader" | "answer">,
+): ReturnType<RouteHandler> {
   delete exchange.request.headers.authorization;
+  delete exchange.request.headers[keyHeader];
   exchange.record.user = scope.user;
   return runInScope(scope, () => answer(exchange));
+}
+
+/** Takes a token that is in another header for one in `Authorization`, unless that is there. */
+function takeKey({ headers }: IncomingMessage, keyHeader: string): void {
+  const key = headers[keyHeader];
+  if (typeof key === "string" && key !== "") headers.authorization ??= `Bearer ${key}`;
 }
 
 /** Answers `Expect: 100-continue`, unless the body is one that is not taken. */

@@ -13,7 +13,7 @@ export interface Place {
 /** Answers a request without a route: a preflight, OPTIONS, or an error. */
 export function answerUnrouted({ protocol, routes }: Place, pair: RequestPair, dependencies: HttpDependencies): void {
   const { request } = pair;
-  const { docsOf, errorForm } = protocol;
+  const { docsOf, errorForm, keyHeader } = protocol;
   const isAsked = isPreflight(request);
   const method = isAsked ? request.headers["access-control-request-method"] : request.method;
   const isControl = routes.some((route) => route.method === method && route.kind === "control");
@@ -21,7 +21,7 @@ export function answerUnrouted({ protocol, routes }: Place, pair: RequestPair, d
   if (isAsked && isPermitted) answerPreflight(pair);
   else
     void answerRequest(
-      { kind: "read", docsOf, errorForm, answer: handlerOf(request.method, { protocol, routes }) },
+      { kind: "read", docsOf, errorForm, keyHeader, answer: handlerOf(request.method, { protocol, routes }) },
       pair,
       dependencies,
     );

@@ -1,22 +1,14 @@
 import type { IncomingMessage, RequestListener, ServerResponse } from "node:http";
 import { ServingError } from "../errors.ts";
 import type { RouteName } from "../observability/request-record.ts";
-import type { HookRoutes } from "../serving/hook-routes.ts";
-import { inferRaw } from "../serving/infer-raw.ts";
-import type { InferenceService } from "../serving/inference-service.ts";
-import { answerRaw } from "./answer-raw.ts";
+import { type HookRoutes, type TextFunctions, textFunctionTexts } from "../serving/hook-routes.ts";
+import { answerByHook } from "./answer-raw.ts";
 import { answerRequest, type ChosenRoute, ownPageRouter } from "./answer-request.ts";
 import { answerUnrouted } from "./answer-unrouted.ts";
 import { permitOrigin } from "./cors.ts";
 import { sendError } from "./http-errors.ts";
 import type { HttpExchange } from "./http-exchange.ts";
-import {
-  type HttpAnswer,
-  type HttpDependencies,
-  type InferenceRoute,
-  type NamedHttpProtocol,
-  nameRoute,
-} from "./http-route.ts";
+import { type HttpDependencies, type InferenceRoute, type NamedHttpProtocol, nameRoute } from "./http-route.ts";
 import { acceptedParts } from "./part-form.ts";
 import { type Connect, passOn } from "./pass-on.ts";
 import { requestRefusal } from "./request-refusal.ts";
@@ -148,8 +140,11 @@ function createInferenceRouter(
   dependencies: HttpDependencies,
   takesParts: boolean,
 ): InferenceRouter {
-  const routes = protocols.flatMap(({ name: protocol, docsOf, errorForm, inference }) =>
-    inference.map(({ path, ...route }) => ({ name: nameRoute(protocol, "POST", path), docsOf, errorForm, ...route })),
+  const routes = protocols.flatMap(({ name: protocol, docsOf, errorForm, keyHeader, inference }) =>
+    inference.map(({ path, ...route }) => {
+      const name = nameRoute(protocol, "POST", path);
+      return { name, docsOf, errorForm, keyHeader, ...route };
+    }),
   );
   const routeOf = rememberRoutes((url) => {
     for (const { find, ...route } of routes) {
@@ -197,16 +192,19 @@ const PROTOCOL = "hooks";
 
 /**
  * The HTTP routes that hooks declare, which win over those of all protocols; a method that they do not have is left to
- * the protocol of the path. The log has each change of them.
+ * the protocol of the path. The log has each change of them, and of the functions that answer requests about texts.
  */
 function createHookRouter(protocols: readonly NamedHttpProtocol[], dependencies: HttpDependencies): InferenceRouter {
   const { service, policy, log } = dependencies;
   let routes: HookRoutes = new Map();
   // Metrics know a route by its name, which is one object for all of its requests.
   const names = new Map<string, RouteName>();
-  service.onHookRoutes?.((changed) => {
+  let functions: TextFunctions = new Map();
+  service.onHookRoutes?.((changed, changedFunctions = functions) => {
     for (const text of hookRouteTexts(changed, routes, protocols)) log.info(text);
+    for (const text of textFunctionTexts(changedFunctions, functions)) log.info(text);
     routes = changed;
+    functions = changedFunctions;
     names.clear();
   });
   return (request, response) => {
@@ -235,32 +233,6 @@ function createHookRouter(protocols: readonly NamedHttpProtocol[], dependencies:
 function splitUrl(url: string): readonly string[] {
   const at = url.indexOf("?");
   return at < 0 ? [url] : [url.slice(0, at), url.slice(at + 1)];
-}
-
-interface Found {
-  readonly model: string;
-  readonly method: string;
-  readonly path: string;
-  readonly query: string;
-}
-
-async function answerByHook(
-  service: InferenceService,
-  exchange: HttpExchange,
-  { model, method, path, query }: Found,
-): Promise<HttpAnswer> {
-  exchange.record.model = model;
-  const body = await exchange.readBody();
-  const call = exchange.callInfo();
-  const head = { entry: `${method === "HEAD" ? "GET" : method} ${path}`, facts: { method, path, query } };
-  return answerRaw(exchange, async (write) => {
-    const lease = await service.acquire({ model }, call);
-    try {
-      return await inferRaw(lease, { ...head, body, call, write });
-    } finally {
-      lease.release();
-    }
-  });
 }
 
 /** The name of the protocol that a path belongs to; undefined = to none. */

@@ -97,7 +97,7 @@ export class GuardedService implements Required<InferenceService> {
     return this.#service.hookRoutes?.() ?? new Map();
   }
 
-  onHookRoutes(listener: (routes: HookRoutes) => void): void {
+  onHookRoutes(listener: Parameters<NonNullable<InferenceService["onHookRoutes"]>>[0]): void {
     this.#service.onHookRoutes?.(listener);
   }
 

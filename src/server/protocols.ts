@@ -1,3 +1,4 @@
+import { anthropic } from "../protocols/anthropic/anthropic.ts";
 import { grpcHealth, grpcReflection } from "../protocols/grpc-standard/grpc-standard.ts";
 import { httpHealth } from "../protocols/http-standard/http-standard.ts";
 import { kibernetika } from "../protocols/kibernetika/kibernetika.ts";
@@ -19,6 +20,7 @@ export const PROTOCOLS: readonly Protocol[] = [
   kibernetika,
   ollama,
   // These before the owner of all other URLs under /v1/.
+  anthropic,
   openai,
   kserveV1,
   simpleTensorflowServing,

@@ -1,7 +1,7 @@
 import type { InferRequest, InferResponse } from "../pipeline/infer-request.ts";
 import type { ExampleInputs } from "../tensor/signature/example-inputs.ts";
 import type { DescribedModel } from "./described-model.ts";
-import type { HookRoutes } from "./hook-routes.ts";
+import type { HookRoutes, TextFunctions } from "./hook-routes.ts";
 import type { LoadCounts } from "./load-counter.ts";
 import type { LoadOverrides } from "./load-overrides.ts";
 import type { PoisonCount } from "./poison/poison-watch.ts";
@@ -63,8 +63,8 @@ export interface InferenceService {
   rescan(): Promise<void>;
   /** HTTP routes that hooks declare; the same object until they change. Absent if another server answers. */
   hookRoutes?(): HookRoutes;
-  /** Calls back immediately and at each change of these routes. */
-  onHookRoutes?(listener: (routes: HookRoutes) => void): void;
+  /** Calls back immediately and at each change of these routes, and of the functions about texts if they are known. */
+  onHookRoutes?(listener: (routes: HookRoutes, functions?: TextFunctions) => void): void;
   /** Reports if a model may answer in parts, or has functions that get bytes. Absent = it is not known. */
   mayAnswerInParts?(): boolean;
   /** Reports if requests can be answered now. */

@@ -6,7 +6,7 @@ import type { ThreadCounts } from "../platform/limits/thread-counts.ts";
 import { Admission } from "./admission.ts";
 import type { AspiredModel } from "./aspired-model.ts";
 import type { DescribedModel } from "./described-model.ts";
-import { type HookRoutes, toHookRoutes } from "./hook-routes.ts";
+import { type HookRoutes, type TextFunctions, toHookRoutes, toTextFunctions } from "./hook-routes.ts";
 import type {
   IndexScope,
   InferenceService,
@@ -182,9 +182,10 @@ export class LocalService implements InferenceService, ServiceLimits {
     return this.#hookRoutes;
   }
 
-  onHookRoutes(listener: (routes: HookRoutes) => void): void {
-    listener(this.hookRoutes());
-    this.#manager.onState(() => listener(this.hookRoutes()));
+  onHookRoutes(listener: (routes: HookRoutes, functions: TextFunctions) => void): void {
+    const tell = () => listener(this.hookRoutes(), toTextFunctions(this.#manager.catalog.models()));
+    tell();
+    this.#manager.onState(tell);
   }
 
   mayAnswerInParts(): boolean {

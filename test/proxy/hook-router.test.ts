@@ -169,6 +169,23 @@ describe("a route that hooks declare", () => {
   });
 });
 
+describe("the log", () => {
+  it("has the functions that answer requests about texts, once for each change of them", async () => {
+    const { log, events } = createRecordingLogger();
+    const file = join(tempFolder(), "hooks.ts");
+    const helper = "export const process = (inputs) => inputs; export const embed = () => [[1]];";
+    writeFileSync(file, helper);
+    const server = await startServer({ models: { own: { driver: "null", hooks: file } }, http: {}, log });
+    const told = () => events.map(([text]) => text).filter((text) => text.startsWith("the hooks of the model own"));
+    const start = "the hooks of the model own answer POST /v1/embeddings by embed";
+    expect(told()).toEqual([`${start}, and the same in other protocols`]);
+    writeFileSync(file, `${helper} export const chat = () => "hi";`);
+    await server.reloadHooks();
+    const both = "POST /v1/chat/completions by chat, POST /v1/embeddings by embed, and the same in other protocols";
+    expect(told().slice(1)).toEqual([`the hooks of the model own answer ${both}`]);
+  });
+});
+
 describe("a changed hook file", () => {
   const route = (path: string) => `export const rawRequest = { path: "${path}", answer: () => ({ body: "${path}" }) };`;
 

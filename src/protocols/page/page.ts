@@ -10,6 +10,7 @@ import type { HttpExchange } from "../../proxy/http-exchange.ts";
 import type { HttpAnswer, HttpDependencies, HttpRoute, PathParameters } from "../../proxy/http-route.ts";
 import type { PageSources } from "../../proxy/page-sources.ts";
 import type { InferenceService } from "../../serving/inference-service.ts";
+import { anthropicPaths } from "../anthropic/anthropic.ts";
 import { endpointPaths, type Paths, withOwnIds } from "../endpoint-paths.ts";
 import { HEALTH_ENDPOINT } from "../http-standard/http-standard.ts";
 import { LLMS_ENDPOINT } from "../http-standard/llms-text.ts";
@@ -166,6 +167,7 @@ async function apiDocument({
     ...tensorflowPaths(models),
     ...kibernetikaPaths(models),
     ...openaiPaths(),
+    ...anthropicPaths(),
     ...ollamaPaths(),
     ...sagemakerPaths(platform !== undefined),
     ...simpleTensorflowServingPaths(),

@@ -1,0 +1,21 @@
+import { cutText } from "../../platform/text/cut-text.ts";
+import type { ErrorForm } from "../../proxy/http-errors.ts";
+import { NOT_AGAIN } from "../openai/openai-error.ts";
+
+/** Types of errors by status: https://docs.anthropic.com/en/api/errors; 529, which is theirs alone, is 503 here. */
+const TYPES: Readonly<Record<number, string>> = {
+  401: "authentication_error",
+  403: "permission_error",
+  404: "not_found_error",
+  413: "request_too_large",
+  429: "rate_limit_error",
+  503: "overloaded_error",
+  504: "timeout_error",
+};
+
+/** An error in Anthropic's form, with this server's members for programs beside Anthropic's, as OpenAI's has them. */
+export const anthropicError: ErrorForm = ({ status, code, message, hint = {} }) => {
+  const type = TYPES[status] ?? (status >= 500 ? "api_error" : "invalid_request_error");
+  const body = { type: "error", error: { type, message: cutText(message), ...hint } };
+  return code === "internal" ? { body, headers: NOT_AGAIN } : { body };
+};

@@ -1,0 +1,126 @@
+import { defineJob } from "../../platform/codec-host/job.ts";
+import { BASE64, schemaOf, strictSchema, type TextFormat, type WireContent } from "../openai/chat-request.ts";
+import { type Members, parseMembers, writeRequest, wrongMember } from "../openai/members.ts";
+import { readStop, type TextWish } from "../openai/text-request.ts";
+
+/** Reads a request of messages. Throws `invalid_argument` with the place of a wrong member. */
+function readMessages(bytes: Uint8Array): TextWish {
+  const body = parseMembers(bytes);
+  const asked = body.objects("messages", readMessage).flat();
+  if (asked.length === 0) throw body.wrong("messages", "a list with one message at least");
+  const system = body.value("system") === undefined ? [] : readContent(body, "system").flatMap(contentOf);
+  const messages = [...(system.length > 0 ? [{ role: "system", content: system, toolCalls: [] }] : []), ...asked];
+  const tools = body.objects("tools", readTool);
+  const own = { messages, tools, toolChoice: readToolChoice(body, tools.length), responseFormat: readFormat(body) };
+  const [model, isStream] = [body.text("model") ?? "", body.boolean("stream") ?? false];
+  const choices = {
+    maxTokens: body.number("max_tokens", { isWhole: true, min: 0 }),
+    temperature: body.number("temperature", { min: 0 }),
+    topP: body.number("top_p", { min: 0 }),
+    stop: readStop(body, "stop_sequences"),
+    user: body.object("metadata")?.text("user_id"),
+    more: body.rest(),
+  };
+  const requests = [{ entry: "chat" as const, request: writeRequest({ ...own, ...choices }) }];
+  const schema = strictSchema(own.responseFormat);
+  return { model, isStream, includeUsage: true, echo: new Uint8Array(0), schema, requests };
+}
+
+/** {@link readMessages} for a codec thread. */
+export const readMessagesJob = defineJob(import.meta.url, "readMessagesJob", readMessages);
+
+/** A block of a message: a piece of it, a call of a tool, or the message that answers one; none for a thought. */
+interface Block {
+  readonly content?: WireContent;
+  readonly call?: object;
+  readonly result?: object;
+}
+
+function contentOf({ content }: Block): readonly WireContent[] {
+  return content === undefined ? [] : [content];
+}
+
+/** Results of tools are messages of their own for the function, before the rest of the one that they are in. */
+function readMessage(message: Members): readonly object[] {
+  if (message.value("role") === undefined) throw message.wrong("role", "user, assistant");
+  const role = message.choice("role", ["user", "assistant", "system"]);
+  const blocks = readContent(message, "content");
+  const results = blocks.flatMap(({ result }) => (result === undefined ? [] : [result]));
+  const toolCalls = blocks.flatMap(({ call }) => (call === undefined ? [] : [call]));
+  const content = blocks.flatMap(contentOf);
+  if (results.length > 0 && content.length + toolCalls.length === 0) return results;
+  return [...results, { role, content, toolCalls }];
+}
+
+function readContent(place: Members, name: string): readonly Block[] {
+  const content = place.value(name);
+  if (typeof content === "string") return content === "" ? [] : [{ content: { type: "text", text: content } }];
+  if (!Array.isArray(content)) throw place.wrong(name, "a text, or a list of blocks such as {type, text}");
+  return place.objects(name, readBlock);
+}
+
+function readBlock(block: Members): Block {
+  const type = block.requiredText("type");
+  if (type === "text") return { content: { type, text: block.requiredText("text") } };
+  if (type === "image") return { content: readImage(block) };
+  if (type === "document") return { content: readDocument(block) };
+  if (type === "thinking" || type === "redacted_thinking") return {};
+  if (type === "tool_use") {
+    block.object("input");
+    const given = JSON.stringify(block.value("input") ?? {});
+    return { call: { id: block.requiredText("id"), name: block.requiredText("name"), arguments: given } };
+  }
+  if (type === "tool_result") {
+    const content = block.value("content") === undefined ? [] : readContent(block, "content").flatMap(contentOf);
+    return { result: { role: "tool", content, toolCalls: [], toolCallId: block.requiredText("tool_use_id") } };
+  }
+  throw block.wrong("type", "text, image, document, tool_use, tool_result or thinking");
+}
+
+const MEDIA_TYPE = /^image\/[\w.+-]{1,64}$/;
+
+function readImage(block: Members): WireContent {
+  const source = sourceOf(block);
+  if (source.choice("type", ["base64", "url", "file"]) !== "base64")
+    throw source.wrong("type", "base64: the server fetches no addresses, and has no files");
+  const [mediaType, base64] = [source.requiredText("media_type"), source.requiredText("data")];
+  if (!MEDIA_TYPE.test(mediaType)) throw source.wrong("media_type", "that of an image, such as image/png");
+  if (!BASE64.test(base64)) throw wrongMember(source.placeOf("data"), "no base64", "the image in base64");
+  return { type: "image", mediaType, base64 };
+}
+
+function readDocument(block: Members): WireContent {
+  const source = sourceOf(block);
+  if (source.text("type") !== "text") throw source.wrong("type", "text: only a document of plain text is taken");
+  return { type: "text", text: source.requiredText("data") };
+}
+
+function sourceOf(block: Members): Members {
+  const source = block.object("source");
+  if (source === undefined) throw block.wrong("source", "an object with type and data");
+  return source;
+}
+
+function readTool(tool: Members): object {
+  if (tool.value("type") !== undefined) tool.choice("type", ["custom"]);
+  return {
+    name: tool.requiredText("name"),
+    description: tool.text("description") ?? "",
+    parameters: schemaOf(tool, "input_schema") ?? { type: "object", properties: {} },
+    strict: tool.boolean("strict") ?? false,
+  };
+}
+
+function readToolChoice(body: Members, toolCount: number): unknown {
+  const choice = body.object("tool_choice");
+  if (choice === undefined) return toolCount === 0 ? "none" : "auto";
+  const type = choice.choice("type", ["auto", "any", "none", "tool"]);
+  if (type === "tool") return { name: choice.requiredText("name") };
+  return type === "any" ? "required" : type;
+}
+
+function readFormat(body: Members): TextFormat {
+  const format = body.object("output_config", true)?.object("format") ?? body.object("output_format");
+  const schema = format && schemaOf(format, "schema");
+  return schema === undefined ? { type: "text" } : { type: "json_schema", name: "", schema, strict: true };
+}
