@@ -7,7 +7,8 @@
  *     curl -N http://localhost:9001/v1/chat/completions \
  *          -d '{"stream": true, "messages": [{"role": "user", "content": "What about 2 and 5?"}]}'
  *
- * Any of OpenAI's clients does the same, with http://localhost:9001/v1 as its base.
+ * Any of OpenAI's clients does the same, with http://localhost:9001/v1 as its base; Ollama's and Anthropic's take
+ * http://localhost:9001.
  */
 import { defineHooks, tensorOf } from "kserving";
 
