@@ -58,11 +58,12 @@ export async function answerRequest(
   exchange.record.settleTrace(kind === "inference" || kind === "control");
   let stop: (() => void) | undefined;
   try {
-    if (keyHeader !== undefined) takeKey(request, keyHeader);
+    const isTaken = keyHeader !== undefined && takeKey(request, keyHeader);
     const caller = callerOf(request);
     // Nothing of the body is read before.
     const entered = policy.enter(kind, caller);
     const scope = entered instanceof Promise ? await entered : entered;
+    if (isTaken && scope === undefined) delete request.headers.authorization;
     policy.check(kind, caller, access);
     stop = scope && watchPermission(exchange, pair, { kind, scope, policy });
     const client = scope === undefined ? caller : { user: scope.user, ...caller };
@@ -194,10 +195,12 @@ function answerFor(
   return runInScope(scope, () => answer(exchange));
 }
 
-/** Takes a token that is in another header for one in `Authorization`, unless that is there. */
-function takeKey({ headers }: IncomingMessage, keyHeader: string): void {
+/** Takes a token that is in another header for one in `Authorization`, unless that is there; returns false then. */
+function takeKey({ headers }: IncomingMessage, keyHeader: string): boolean {
   const key = headers[keyHeader];
-  if (typeof key === "string" && key !== "") headers.authorization ??= `Bearer ${key}`;
+  if (typeof key !== "string" || key === "" || headers.authorization !== undefined) return false;
+  headers.authorization = `Bearer ${key}`;
+  return true;
 }
 
 /** Answers `Expect: 100-continue`, unless the body is one that is not taken. */

@@ -1,8 +1,8 @@
 import { randomUUID } from "node:crypto";
-import type { FinishReason, TextUsage } from "../../hooks/text-request.ts";
 import type { HttpExchange } from "../../proxy/http-exchange.ts";
 import type { HttpAnswer } from "../../proxy/http-route.ts";
 import { TYPED_EVENTS } from "../../proxy/part-form.ts";
+import type { FinishReason, TextUsage } from "../../serving/infer-text.ts";
 import type { InferenceService } from "../../serving/inference-service.ts";
 import { answerText, type TextRoute } from "../openai/answer-text.ts";
 import {

@@ -75,7 +75,7 @@ interface Made {
   readonly answer: TextAnswer;
 }
 
-/** Counts the memory of what is kept of an answer, each time it is called. */
+/** Counts the memory of the kept part of an answer, each time it is called. */
 function holder(answer: TextAnswer, exchange: HttpExchange): () => void {
   let held = 0;
   return () => {

@@ -38,7 +38,7 @@ interface Asked {
   readonly check: SchemaCheck;
 }
 
-/** What is wrong by one keyword, whose value in the schema is `expected`; undefined = nothing. */
+/** The fault of a value by one keyword, whose value in the schema is `expected`; undefined = there is none. */
 type Keyword = (expected: unknown, asked: Asked) => string | undefined;
 
 const TYPES: Readonly<Record<string, (value: unknown) => boolean>> = {

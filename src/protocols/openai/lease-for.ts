@@ -13,7 +13,8 @@ interface Wanted {
 
 /**
  * Leases the version that answers a request. Throws `not_found` for an unknown model with the nearest known one, and
- * for one that cannot answer: its hooks have none of the functions, and `isEnough` does not say that it answers by itself.
+ * for one that cannot answer: its hooks have none of the functions, and `isEnough` does not say that it answers by
+ * itself.
  */
 export async function leaseFor(
   service: InferenceService,

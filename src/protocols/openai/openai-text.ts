@@ -1,8 +1,8 @@
 import { randomUUID } from "node:crypto";
-import type { TextUsage } from "../../hooks/text-request.ts";
 import type { HttpExchange } from "../../proxy/http-exchange.ts";
 import type { HttpAnswer } from "../../proxy/http-route.ts";
 import { EVENTS, type PartForm } from "../../proxy/part-form.ts";
+import type { TextUsage } from "../../serving/infer-text.ts";
 import type { InferenceService } from "../../serving/inference-service.ts";
 import { answerText, type TextRoute } from "./answer-text.ts";
 import { readChatJob } from "./chat-request.ts";

@@ -1,7 +1,7 @@
 import { randomUUID } from "node:crypto";
-import type { FinishReason, TextUsage } from "../../hooks/text-request.ts";
 import type { ErrorForm } from "../../proxy/http-errors.ts";
 import { type PartForm, TYPED_EVENTS } from "../../proxy/part-form.ts";
+import type { FinishReason, TextUsage } from "../../serving/infer-text.ts";
 import { openaiError } from "./openai-error.ts";
 import type { AnswerHead, MadeCall, MadeText, TextStep, TextWriter } from "./text-answer.ts";
 

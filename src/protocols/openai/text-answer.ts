@@ -1,7 +1,6 @@
 import { randomUUID } from "node:crypto";
 import { failedPrecondition, ServingError } from "../../errors.ts";
-import type { FinishReason, TextUsage } from "../../hooks/text-request.ts";
-import type { TextPart } from "../../serving/infer-text.ts";
+import type { FinishReason, TextPart, TextUsage } from "../../serving/infer-text.ts";
 import { isObject } from "../../tensor/record.ts";
 
 /** Characters of an answer that is kept, as a whole one is, which is written in one go. */
@@ -19,7 +18,7 @@ export interface MadeCall {
   arguments: string;
 }
 
-/** The arguments of a call for a protocol that has them as an object; throws `internal` for what is none. */
+/** The arguments of a call for a protocol that has them as an object; throws `internal` if they are none. */
 export function argumentsOf({ name, arguments: given }: MadeCall): object {
   try {
     const value: unknown = JSON.parse(given === "" ? "{}" : given);
@@ -98,7 +97,7 @@ export class TextAnswer {
     this.#length = echo.length;
   }
 
-  /** The parts of a stream that one part of the function becomes; throws as {@link add} does for what is kept. */
+  /** The parts of a stream that one part of the function becomes; throws as {@link add} does if it keeps too much. */
   partsOf(part: TextPart): readonly string[] {
     const begun = this.#begin();
     const steps = this.#stepsOf(part);
@@ -116,7 +115,7 @@ export class TextAnswer {
     return [...this.#begin(), ...this.#writer.end(this.#made())];
   }
 
-  /** Memory of what is kept of the answer so far: its characters, and the text that they become. */
+  /** Memory of the kept part of the answer: its characters, and the text that they become. */
   get heldBytes(): number {
     return 2 * this.#length + PIECE_BYTES * this.#pieces;
   }

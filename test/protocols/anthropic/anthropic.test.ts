@@ -218,11 +218,8 @@ it("models are listed for Anthropic's clients in their form", async () => {
 it("takes a token as x-api-key where callers have to be known, and shows it to no hook", async () => {
   const chat = (_: unknown, ctx: { metadata: Record<string, string> }) =>
     JSON.stringify([ctx.metadata["x-api-key"] ?? null, ctx.metadata.authorization ?? null]);
-  const { httpUrl } = await startServer({
-    stages: [{ driver: "null" }],
-    hooks: { chat } as never,
-    auth: await authFiles(),
-  });
+  const stages = { stages: [{ driver: "null" }], hooks: { chat } as never };
+  const { httpUrl } = await startServer({ ...stages, auth: await authFiles() });
   const body = JSON.stringify({ messages: [{ role: "user", content: "hi" }] });
   const send = (headers: Record<string, string>, path = PATH) =>
     fetch(httpUrl + path, { method: "POST", body, headers });
@@ -236,4 +233,7 @@ it("takes a token as x-api-key where callers have to be known, and shows it to n
   expect((await send({ "x-api-key": "wrong" })).status).toBe(401);
   expect((await send({ ...key, authorization: "Bearer wrong" })).status).toBe(401);
   expect((await send(key, "/v1/chat/completions")).status).toBe(401);
+  const open = await startServer(stages);
+  const answer = await fetch(open.httpUrl + PATH, { method: "POST", body, headers: { "x-api-key": "any" } });
+  expect(await answer.json()).toMatchObject({ content: [{ text: '["any",null]' }] });
 });
