@@ -22,6 +22,7 @@ export interface HookSet {
   readonly release?: (ctx: HookContext) => void;
   readonly preprocess: readonly (Hook | null)[];
   readonly postprocess: readonly (AnyHook | null)[];
+  readonly description?: string;
   readonly inputs?: Hooks["inputs"];
   readonly outputs?: Hooks["outputs"];
   readonly options?: Hooks["options"];
@@ -30,6 +31,7 @@ export interface HookSet {
 }
 
 const COLLECT = "collect";
+const DESCRIPTION = "description";
 const FUNCTIONS = ["init_hook", "process", "close_hook"] as const;
 const SLOTS = ["preprocess", "postprocess"] as const;
 const DATA = ["inputs", "outputs", "options"] as const;
@@ -37,7 +39,7 @@ const ROUTES = "rawRequest";
 /** Those of which one at least makes an object hooks. */
 const OWN_MEMBERS: readonly string[] = ["init_hook", "process", "close_hook", ...SLOTS, ROUTES, ...DATA];
 /** The last ones are words that files of users may have for something else. */
-const MEMBERS: readonly string[] = [...OWN_MEMBERS, ...TEXT_FUNCTIONS, COLLECT];
+const MEMBERS: readonly string[] = [...OWN_MEMBERS, ...TEXT_FUNCTIONS, COLLECT, DESCRIPTION];
 
 /** The hooks of an imported module: its default export if that is an object, else its named exports. */
 export function toHooks(exports: Readonly<Record<string, unknown>>, file: string): Hooks {
@@ -93,12 +95,14 @@ export function validateHooks(hooks: AnyHooks, stageCount: number, file: string)
   const { init_hook, close_hook, process, inputs, outputs, options } = hooks;
   const preprocess = plainSlots(toSlots("preprocess", hooks.preprocess, stageCount, file), file);
   const postprocess = toSlots("postprocess", hooks.postprocess, stageCount, file);
+  const description = toDescription(hooks, file);
   const collect = toCollect(hooks, answersInParts({ ...(process && { process }), postprocess }), file);
   return {
     ...(init_hook && { init: init_hook }),
     ...(close_hook && { close: close_hook }),
     ...(process && { process }),
     ...(collect && { collect }),
+    ...(description !== undefined && { description }),
     ...(inputs && { inputs }),
     ...(outputs && { outputs }),
     ...(options && { options }),
@@ -141,6 +145,14 @@ function toCollect(hooks: AnyHooks, isCalled: boolean, file: string): Hooks["col
   if (typeof collect !== "function")
     throw failedPrecondition(`${file}: ${COLLECT} is ${kindOf(collect)}; expected a function.`);
   return hooks.collect;
+}
+
+/** A module may have something else under that name. */
+function toDescription(hooks: AnyHooks, file: string): string | undefined {
+  const { description }: { readonly description?: unknown } = hooks;
+  if (description === undefined || typeof description === "string") return description;
+  if (isModule(hooks)) return undefined;
+  throw failedPrecondition(`${file}: ${DESCRIPTION} is ${kindOf(description)}; expected a text.`);
 }
 
 function isModule(hooks: object): boolean {

@@ -38,6 +38,8 @@ export interface Hooks<State extends object = AnyState, Inputs = Tensors> extend
   readonly rawRequest?: RawRoute<State> | readonly RawRoute<State>[];
   /** Called when these hooks are replaced or the server ends. */
   readonly close_hook?: (global_ctx: unknown) => unknown;
+  /** A sentence or two on what the pipeline does, for assistants that call it as a tool. */
+  readonly description?: string;
   /** Inputs of the pipeline, for metadata, checks and generated clients. */
   readonly inputs?: readonly TensorSpec[];
   /** Outputs of the pipeline. */

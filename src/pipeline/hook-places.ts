@@ -1,6 +1,7 @@
 import { answersInParts } from "../hooks/generator-hooks.ts";
 import type { HookSet } from "../hooks/hook-set.ts";
 import type { ModelFacts } from "../models/model-facts.ts";
+import { cutText } from "../platform/text/cut-text.ts";
 
 /** A hook by its name and the number of its stage, from 1: `preprocess 1`, `postprocess 2`; `process` has no stage. */
 export const HOOK_PLACE = /^(?:process|(?:pre|post)process \d{1,4})$/;
@@ -11,16 +12,19 @@ export interface HookFacts {
   readonly entries?: readonly string[];
   /** The hooks that requests go through, as {@link HOOK_PLACE} has them. */
   readonly hookPlaces: readonly string[];
+  /** Their description of the pipeline; absent = they have none. */
+  readonly description?: string;
   /** True if they answer in parts; absent = they answer once. */
   readonly decoupled?: boolean;
 }
 
 /** Collects the facts about hooks. */
 export function hookFacts(hooks: HookSet): HookFacts {
-  const { entries } = hooks;
+  const { entries, description } = hooks;
   return {
     hookPlaces: placesOf(hooks),
     ...(entries && { entries: [...entries.keys()] }),
+    ...(description !== undefined && { description: cutText(description) }),
     ...(answersInParts(hooks) && { decoupled: true }),
   };
 }

@@ -54,6 +54,11 @@ describe("hooks that cannot work are refused before a port opens", () => {
       "my.ts: collect is an object; expected a function.",
     ],
     [
+      "a description that is no text",
+      { process: hook, description: 5 },
+      "my.ts: description is a number; expected a text.",
+    ],
+    [
       "collect without a generator",
       { process: hook, collect: hook },
       "my.ts has collect, but no hook whose parts it would join; expected a generator",

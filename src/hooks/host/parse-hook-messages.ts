@@ -70,7 +70,8 @@ function checkDeclared(content: unknown): void {
   expect(!specs.some(sharesMemory), "a default lies in shared memory");
 }
 
-function checkFacts({ entries = [], hookPlaces, decoupled = false }: Members): void {
+function checkFacts({ entries = [], hookPlaces, decoupled = false, description = "" }: Members): void {
+  expect(typeof description === "string", "declared.facts.description is no text");
   expect(typeof decoupled === "boolean", "declared.facts.decoupled is not a flag");
   const isNamed = Array.isArray(entries) && entries.every((name) => typeof name === "string");
   expect(isNamed, "declared.facts.entries are not names");
