@@ -4,6 +4,7 @@ import { httpHealth } from "../protocols/http-standard/http-standard.ts";
 import { kibernetika } from "../protocols/kibernetika/kibernetika.ts";
 import { kserve } from "../protocols/kserve/kserve.ts";
 import { kserveV1 } from "../protocols/kserve-v1/kserve-v1.ts";
+import { mcp } from "../protocols/mcp/mcp.ts";
 import { ollama } from "../protocols/ollama/ollama.ts";
 import { openai } from "../protocols/openai/openai.ts";
 import { page } from "../protocols/page/page.ts";
@@ -31,4 +32,5 @@ export const PROTOCOLS: readonly Protocol[] = [
   httpHealth,
   prometheus,
   sagemaker,
+  mcp,
 ];

@@ -42,7 +42,7 @@ type NoRoutes = "clients" | "grpcPort" | "hasPlatformElsewhere" | "inParts" | "s
 
 /** As {@link OPTIONAL}, of the settings; without those that add no routes. */
 const SWITCHES: Readonly<Record<Exclude<BooleanNames<ProtocolSettings>, NoSwitches>, true>> = {
-  ...{ simpleTensorflowServing: true, kserveRoutes: true, openvinoMetadata: true, ui: true },
+  ...{ simpleTensorflowServing: true, kserveRoutes: true, openvinoMetadata: true, ui: true, mcp: true },
 };
 
 type BooleanNames<T> = { [Name in keyof T]: T[Name] extends boolean ? Name : never }[keyof T];
@@ -57,6 +57,7 @@ export async function startWithRoutes(options: ServerOptions): Promise<RoutedSer
   const everything: ServerOptions = {
     ...{ http: {}, stages: [{ driver: "null" }], simpleTensorflowServing: true, kserveRoutes: true },
     openvinoMetadata: true,
+    mcp: true,
     hooks: { rawRequest: { path: "/of-hooks", methods: ["GET", "POST"], answer: () => ({ body: {} }) } },
     ...options,
   };

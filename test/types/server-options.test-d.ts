@@ -17,6 +17,7 @@ interface Plain {
   readonly maxMessageBytes?: number;
   readonly tensorContent?: boolean;
   readonly requireModelSpec?: boolean;
+  readonly mcp?: boolean;
   readonly checkMethodNames?: boolean;
   readonly ignoreUnknownOutputs?: boolean;
   readonly allowClientShm?: boolean;

@@ -1,4 +1,4 @@
-import type { HttpAnswer, HttpDependencies, HttpRoute } from "../../proxy/http-route.ts";
+import type { HttpAnswer, HttpRoute } from "../../proxy/http-route.ts";
 import type { InferenceService } from "../../serving/inference-service.ts";
 import type { Endpoint } from "../endpoint-paths.ts";
 import type { Protocol } from "../protocol.ts";
@@ -9,13 +9,16 @@ export const httpHealth: Protocol = {
   name: "http-health",
   http: ({ service, settings, page }) => ({
     inference: [],
-    routes: [healthRoute(service, settings.simpleTensorflowServing), llmsRoute(service, page)],
+    routes: [
+      healthRoute(service, settings.simpleTensorflowServing),
+      llmsRoute(service, { page: page !== undefined, mcp: settings.mcp }),
+    ],
   }),
 };
 
-function llmsRoute(service: InferenceService, page: HttpDependencies["page"]): HttpRoute {
+function llmsRoute(service: InferenceService, has: Parameters<typeof llmsText>[1]): HttpRoute {
   const answer: HttpRoute["answer"] = async () => {
-    const body = Buffer.from(await llmsText(service, page !== undefined));
+    const body = Buffer.from(await llmsText(service, has));
     return { contentType: "text/plain; charset=utf-8", body, headers: { "cache-control": "no-store" } };
   };
   return { method: "GET", path: "/llms.txt", kind: "read", answer };

@@ -19,19 +19,26 @@ const MAX_LISTED = 50;
 /** Columns, labels or known values of one of them. */
 const MAX_VALUES = 20;
 
+/** Parts of a server that the text points to. */
+interface Documented {
+  readonly page: boolean;
+  readonly mcp: boolean;
+}
+
 /**
  * The text for language models (llmstxt.org) about all that is served: every model that the caller may know of with its
  * inputs, its outputs and a request whose values are of the right kind.
  */
-export async function llmsText(service: InferenceService, hasPage: boolean): Promise<string> {
+export async function llmsText(service: InferenceService, has: Documented): Promise<string> {
   const models = await describeAll(service);
-  return [...head(hasPage), "## Models", "", ...models.flatMap(aboutModel)].join("\n");
+  return [...head(has), "## Models", "", ...models.flatMap(aboutModel)].join("\n");
 }
 
-function head(hasPage: boolean): readonly string[] {
+function head({ page, mcp }: Documented): readonly string[] {
   const documents = [
     `- [All calls of KServe V2](${documentPath("")}): OpenAPI 3.1`,
-    ...(hasPage ? ["- [All calls of all protocols](/docs/openapi.json): OpenAPI 3.1; for people at /docs"] : []),
+    ...(mcp ? ["- [Models as tools](/mcp): the Model Context Protocol, by POST, without sessions"] : []),
+    ...(page ? ["- [All calls of all protocols](/docs/openapi.json): OpenAPI 3.1; for people at /docs"] : []),
     "- [Health](/health), [models](/v2/models), [metrics](/metrics)",
   ];
   return [
@@ -72,7 +79,8 @@ function listed(role: "input" | "output", specs: readonly KnownInput[] | undefin
   ];
 }
 
-function aboutTensor(spec: KnownInput): string {
+/** An input or output in words: its name, type and shape, and what its values mean. */
+export function aboutTensor(spec: KnownInput): string {
   const { name, dtype, shape, labels, features, categories, default: value } = spec;
   const type = dtype === undefined ? "of any type" : (datatypeOf(dtype)?.name ?? dtype);
   const size = shape === undefined ? "of any shape" : `[${shape.map(toSize).join(", ")}]`;

@@ -189,7 +189,7 @@ function flat(tensor: Tensor): Tensor {
 }
 
 /** Triton's rule: the innermost open dimension takes what the fixed ones leave, the other open ones are 1. */
-function fitShape(count: number, shape: readonly number[]): readonly number[] | undefined {
+export function fitShape(count: number, shape: readonly number[]): readonly number[] | undefined {
   const fixed = shape.filter((size) => size !== -1).reduce((product, size) => product * size, 1);
   const innermost = shape.lastIndexOf(-1);
   const rest = fixed === 0 ? 0 : count / fixed;

@@ -18,6 +18,7 @@ import { kibernetikaPaths } from "../kibernetika/kibernetika.ts";
 import { describeAll } from "../kserve/describe-all.ts";
 import { KSERVE_ENDPOINTS } from "../kserve/http-endpoints.ts";
 import { type OpenApiDocument, openApiDocument } from "../kserve/openapi.ts";
+import { mcpPaths } from "../mcp/mcp.ts";
 import { ollamaPaths } from "../ollama/ollama.ts";
 import { openaiPaths } from "../openai/openai.ts";
 import { METRICS_ENDPOINT } from "../prometheus/prometheus.ts";
@@ -159,7 +160,8 @@ function mayWatch(request: HttpExchange["request"]): boolean {
 async function apiDocument({
   service,
   platform,
-}: Pick<HttpDependencies, "service" | "platform">): Promise<OpenApiDocument> {
+  settings,
+}: Pick<HttpDependencies, "service" | "platform" | "settings">): Promise<OpenApiDocument> {
   const document = await openApiDocument(KSERVE_ENDPOINTS, service);
   const models = await describeAll(service);
   const paths = {
@@ -171,6 +173,7 @@ async function apiDocument({
     ...ollamaPaths(),
     ...sagemakerPaths(platform !== undefined),
     ...simpleTensorflowServingPaths(),
+    ...mcpPaths(settings.mcp),
     ...endpointPaths("Server", [HEALTH_ENDPOINT, LLMS_ENDPOINT, METRICS_ENDPOINT]),
   };
   return { ...document, info: { ...document.info, title: "kserving" }, paths: withOwnIds(inOrder(paths)) };

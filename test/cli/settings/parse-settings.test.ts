@@ -38,6 +38,7 @@ describe("without flags", () => {
       tensorflowMetricsPath: "/monitoring/prometheus/metrics",
       simpleTensorflowServing: false,
       kserveRoutes: false,
+      mcp: false,
       openvinoMetadata: false,
       workers: 1,
       hookTimeoutMs: 60_000,

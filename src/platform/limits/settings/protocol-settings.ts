@@ -23,6 +23,15 @@ export const PROTOCOL_SETTINGS = {
     details: "Without this flag they go to the only model.",
     commands: SERVE,
   },
+  /** Answers `POST /mcp`, by which assistants list and call models as tools. Default false. */
+  mcp: {
+    slice: "protocols",
+    type: "boolean",
+    default: false,
+    help: "let assistants list and call models as tools, at /mcp",
+    details: "By the Model Context Protocol ([mcp.md](mcp.md)); `kserving mcp` serves it over stdio.",
+    commands: SERVE,
+  },
   /**
    * Refuses calls of TensorFlow Serving's protocol whose method is not that of the
    * signature's method name. Default false.

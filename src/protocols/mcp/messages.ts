@@ -1,0 +1,207 @@
+import { invalidArgument } from "../../errors.ts";
+import { defineJob } from "../../platform/codec-host/job.ts";
+import { DecodeBudget } from "../../platform/limits/memory/decode-budget.ts";
+import { parseJson } from "../../tensor/codecs/json/json-reader.ts";
+import {
+  isJsonList,
+  isJsonObject,
+  JsonNumbers,
+  type JsonObject,
+  type JsonValue,
+} from "../../tensor/codecs/json/json-value.ts";
+import type { Signature } from "../../tensor/signature/signature.ts";
+import type { Tensors } from "../../tensor/tensor.ts";
+import { readArguments } from "./tools.ts";
+
+/** Codes of JSON-RPC 2.0 (§5.1), and of MCP's revision 2026-07-28. */
+export const RPC = {
+  parseError: -32700,
+  invalidRequest: -32600,
+  methodNotFound: -32601,
+  invalidParams: -32602,
+  internalError: -32603,
+  /** Of a server: it is refused before its message was looked at. */
+  refused: -32000,
+  headerMismatch: -32020,
+  unsupportedVersion: -32022,
+} as const;
+
+/** The id of a request, and what its notifications are known by. */
+export type MessageId = string | number;
+
+/** Facts that a request tells of itself in `params._meta`, from the revision 2026-07-28 on. */
+interface Envelope {
+  readonly version: string | undefined;
+  readonly hasCapabilities: boolean;
+}
+
+/** A message of JSON-RPC, as far as it is understood: plain data, without a tool's arguments. */
+export interface Message {
+  /** Absent = it wants no answer. */
+  readonly id?: MessageId;
+  /** Absent = it is an answer, and the server has asked nothing. */
+  readonly method?: string;
+  /** `params.name`. */
+  readonly name?: string;
+  /** `params.cursor`; null = it is no text. */
+  readonly cursor?: string | null;
+  /** `params.protocolVersion`. */
+  readonly version?: string;
+  /** `params.requestId`. */
+  readonly requestId?: MessageId;
+  readonly progressToken?: MessageId;
+  readonly envelope?: Envelope;
+  /** The reason why it is no message; present = nothing else counts but `id`. */
+  readonly fault?: string;
+}
+
+/** The messages of a body, as they cross threads. */
+interface HeadMessages {
+  readonly messages: readonly Message[];
+  /** True if they came as a list. */
+  readonly isBatch: boolean;
+}
+
+/** The messages of a body, and the arguments in it. */
+export interface Received extends HeadMessages {
+  /** The arguments of one message as tensors. Throws `invalid_argument` for those that do not fit. */
+  readonly argumentsOf: (index: number, signature: Signature) => Tensors | Promise<Tensors>;
+}
+
+/** Messages of a list at most: each may run a model. */
+const MAX_MESSAGES = 64;
+
+/** Reads a body in this thread. Throws `invalid_argument` for one that is not JSON. */
+export function readMessages(body: Uint8Array, maxBytes: number): Received {
+  const budget = new DecodeBudget(maxBytes);
+  const roots = readRoots(body, budget);
+  return {
+    ...toHead(roots),
+    argumentsOf: (index, signature) => readArguments(argumentsAt(roots.list[index]), signature, budget),
+  };
+}
+
+/** Reads a large body in a codec thread, which gives it back. */
+function readHead(body: Uint8Array, maxBytes: number): HeadMessages & { readonly body: Uint8Array } {
+  return { ...toHead(readRoots(body, new DecodeBudget(maxBytes))), body };
+}
+
+/** {@link readMessages} for a codec thread. */
+export const readHeadJob = defineJob(import.meta.url, "readHeadJob", readHead);
+
+function argumentsOf(body: Uint8Array, index: number, signature: Signature, maxBytes: number): Tensors {
+  const budget = new DecodeBudget(maxBytes);
+  return readArguments(argumentsAt(readRoots(body, budget).list[index]), signature, budget);
+}
+
+/** {@link Received.argumentsOf} for a codec thread. */
+export const argumentsOfJob = defineJob(import.meta.url, "argumentsOfJob", argumentsOf);
+
+interface Roots {
+  readonly list: readonly JsonValue[];
+  readonly isBatch: boolean;
+}
+
+function readRoots(body: Uint8Array, budget: DecodeBudget): Roots {
+  const root = parseJson(body, budget);
+  return isJsonList(root) ? { list: root, isBatch: true } : { list: [root], isBatch: false };
+}
+
+function toHead({ list, isBatch }: Roots): HeadMessages {
+  if (list.length > MAX_MESSAGES)
+    throw invalidArgument(`The body is a list of ${list.length} messages; expected ${MAX_MESSAGES} at most.`);
+  return { messages: list.map(toMessage), isBatch };
+}
+
+function argumentsAt(root: JsonValue | undefined): JsonValue {
+  const params = isJsonObject(root) ? root.params : undefined;
+  return (isJsonObject(params) ? params.arguments : undefined) ?? {};
+}
+
+function toMessage(root: JsonValue): Message {
+  if (!isJsonObject(root)) return { fault: "expected an object" };
+  const { jsonrpc, id: givenId, method, params = {} } = root;
+  const id = toId(givenId);
+  const known = id === undefined ? {} : { id };
+  if (jsonrpc !== "2.0") return { ...known, fault: 'jsonrpc is not "2.0"' };
+  if (givenId !== undefined && id === undefined) return { fault: "id is neither a text nor a number" };
+  if (method === undefined && (root.result !== undefined || root.error !== undefined)) return {};
+  if (typeof method !== "string") return { ...known, fault: "method is no text" };
+  if (!isJsonObject(params)) return { ...known, fault: "params is no object" };
+  return { ...known, method, ...toParams(params) };
+}
+
+function toParams({ name, cursor, protocolVersion, requestId, _meta: meta }: JsonObject): Message {
+  const cancelled = toId(requestId);
+  return {
+    ...(typeof name === "string" && { name }),
+    ...(cursor !== undefined && { cursor: typeof cursor === "string" ? cursor : null }),
+    ...(typeof protocolVersion === "string" && { version: protocolVersion }),
+    ...(cancelled !== undefined && { requestId: cancelled }),
+    ...(isJsonObject(meta) && toMeta(meta)),
+  };
+}
+
+/** Begins the names of what a request says of itself. */
+const PREFIX = "io.modelcontextprotocol/";
+
+function toMeta(meta: JsonObject): Message {
+  const progressToken = toId(meta.progressToken);
+  const version = meta[`${PREFIX}protocolVersion`];
+  const hasCapabilities = isJsonObject(meta[`${PREFIX}clientCapabilities`]);
+  return {
+    ...(progressToken !== undefined && { progressToken }),
+    ...((version !== undefined || hasCapabilities) && {
+      envelope: { version: typeof version === "string" ? version : undefined, hasCapabilities },
+    }),
+  };
+}
+
+/** A number that a double does not hold would come back as another one. */
+function toId(value: JsonValue | undefined): MessageId | undefined {
+  if (typeof value === "string") return value;
+  const number = value instanceof JsonNumbers && value.shape.length === 0 ? value.at(0) : undefined;
+  return typeof number === "number" && Number.isFinite(number) ? number : undefined;
+}
+
+/** The members of a result; `structured` = the JSON of its `structuredContent`. */
+export interface RpcResult {
+  readonly members: object;
+  readonly structured?: Uint8Array | undefined;
+}
+
+/** An answer's text: of a result, or of an error. */
+export function writeResult(id: MessageId, { members, structured }: RpcResult): Buffer {
+  const text = JSON.stringify({ jsonrpc: "2.0", id, result: members });
+  if (structured === undefined) return Buffer.from(text);
+  const separator = Object.keys(members).length === 0 ? "" : ",";
+  return Buffer.concat([
+    Buffer.from(`${text.slice(0, -2)}${separator}"structuredContent":`),
+    structured,
+    Buffer.from("}}"),
+  ]);
+}
+
+/** An error of the protocol. */
+export class RpcError extends Error {
+  override readonly name = "RpcError";
+  readonly code: number;
+  readonly data: object | undefined;
+
+  constructor(code: number, message: string, data?: object) {
+    super(message);
+    this.code = code;
+    this.data = data;
+  }
+
+  /** The answer to a request; null = it is not known which. */
+  toBody(id: MessageId | null): object {
+    const { code, message, data } = this;
+    return { jsonrpc: "2.0", id, error: { code, message, ...(data && { data }) } };
+  }
+}
+
+/** The text of a notification. */
+export function writeNotification(method: string, params: object): Buffer {
+  return Buffer.from(JSON.stringify({ jsonrpc: "2.0", method, params }));
+}

@@ -1,0 +1,294 @@
+import { describe, expect, it, vi } from "vitest";
+import { authFiles, bearer, TOKENS } from "../../access/auth-fixture.ts";
+import { missingListeners } from "../../helpers/missing-listeners.ts";
+import { shareServer, startServer } from "../../helpers/start-server.ts";
+import { postForParts } from "../../proxy/read-parts.ts";
+import { toolModels } from "./tool-hooks.ts";
+
+const serve = shareServer(() => ({ mcp: true, models: toolModels() }));
+
+const TYPES = { "content-type": "application/json", accept: "application/json, text/event-stream" };
+const MODERN = "2026-07-28";
+
+async function post(body: unknown, headers: Record<string, string> = {}, path = "/mcp") {
+  const text = typeof body === "string" ? body : JSON.stringify(body);
+  const url = (await serve()).httpUrl + path;
+  const answer = await fetch(url, { method: "POST", body: text, headers: { ...TYPES, ...headers } });
+  const told = await answer.text();
+  return { status: answer.status, headers: answer.headers, body: told === "" ? undefined : JSON.parse(told) };
+}
+
+const message = (method: string, params: object = {}, id: unknown = 1) => ({ jsonrpc: "2.0", id, method, params });
+const call = (name: string, given: object = {}, more: object = {}) =>
+  message("tools/call", { name, arguments: given, ...more });
+
+async function result(body: object) {
+  return (await post(body)).body.result;
+}
+
+describe("a handshake", () => {
+  it.each([
+    ["2025-11-25", "2025-11-25"],
+    ["2024-11-05", "2024-11-05"],
+    ["1999-01-01", "2025-11-25"],
+  ])("for revision %s is answered with %s, tools alone and no session", async (asked, answered) => {
+    const { body, headers } = await post(message("initialize", { protocolVersion: asked, capabilities: {} }));
+    expect(body).toMatchObject({ jsonrpc: "2.0", id: 1 });
+    expect(body.result).toMatchObject({ protocolVersion: answered, capabilities: { tools: {} } });
+    expect(body.result.serverInfo.name).toBe("kserving");
+    expect(headers.get("mcp-session-id")).toBeNull();
+  });
+
+  it("is followed by notifications, which are accepted, and pings", async () => {
+    const accepted = await post({ jsonrpc: "2.0", method: "notifications/initialized" });
+    expect([accepted.status, accepted.body]).toEqual([202, undefined]);
+    expect((await post(message("ping", {}, "own"))).body).toEqual({ jsonrpc: "2.0", id: "own", result: {} });
+  });
+});
+
+describe("tools/list", () => {
+  it("has every model whose inputs are known, with schemas", async () => {
+    const { tools } = await result(message("tools/list"));
+    expect(tools.map(({ name }: { name: string }) => name)).toEqual(["the_sum", "media", "words"]);
+    const [sum, media, words] = tools;
+    expect(sum).toMatchObject({ title: "the.sum", description: expect.stringContaining("the.sum: takes x: FP32") });
+    expect(sum.inputSchema).toMatchObject({ type: "object", required: ["x"], additionalProperties: false });
+    expect(sum.inputSchema.properties.x).toMatchObject({ type: "array", items: { items: { type: "number" } } });
+    expect(sum.outputSchema).toMatchObject({ type: "object", required: ["sum"] });
+    expect(media.description).toBe("Draws a dot, and plays it.");
+    expect(media.inputSchema).toEqual({ type: "object", properties: {}, additionalProperties: false });
+    expect(words.outputSchema).toMatchObject({ required: ["parts"] });
+  });
+
+  it("comes in pages", async () => {
+    const { body } = await post(message("tools/list", { cursor: "media" }));
+    expect(body.result.tools.map(({ name }: { name: string }) => name)).toEqual(["words"]);
+    expect(body.result.nextCursor).toBeUndefined();
+    for (const cursor of ["nowhere", 5])
+      expect((await post(message("tools/list", { cursor }))).body.error).toMatchObject({ code: -32602 });
+  });
+});
+
+describe("tools/call", () => {
+  it("runs a model, and answers with values and their text", async () => {
+    const answer = await result(call("the_sum", { x: [[1, 2], [3, 4.5]] })); // biome-ignore format: rows
+    expect(answer).toEqual({
+      content: [{ type: "text", text: '{"sum":[3.0,7.5]}' }],
+      structuredContent: { sum: [3, 7.5] },
+    });
+  });
+
+  it("takes a value with too few lists around it", async () => {
+    expect(await result(call("the_sum", { x: [1, 2], note: "once" }))).toMatchObject({
+      structuredContent: { sum: [3] },
+    });
+  });
+
+  it("decodes large arguments in a thread, also of a list of messages", async () => {
+    const x = Array.from({ length: 20_000 }, () => [1, 2]);
+    expect((await result(call("the_sum", { x }))).structuredContent.sum).toHaveLength(20_000);
+    const both = await post([call("the_sum", { x }), { ...call("the_sum", { x: [[2, 2]] }), id: 2 }]);
+    expect(both.body[1]).toMatchObject({ id: 2, result: { structuredContent: { sum: [4] } } });
+  });
+
+  it("answers with pictures and sound as content, and integers as they are", async () => {
+    const answer = await fetch(`${(await serve()).httpUrl}/mcp`, {
+      ...{ method: "POST", headers: TYPES, body: JSON.stringify(call("media")) },
+    });
+    const text = await answer.text();
+    expect(text).toContain('"count":9007199254740993');
+    const { content, structuredContent } = JSON.parse(text).result;
+    expect(content.slice(1)).toMatchObject([
+      { type: "image", mimeType: "image/png" },
+      { type: "audio", mimeType: "audio/wav" },
+    ]);
+    expect(structuredContent.picture).toEqual([
+      expect.stringMatching(/^image\/png, \d+ bytes, image 1 of the content/),
+    ]);
+  });
+
+  it.each([
+    ["an argument that is not there", call("the_sum", { y: 1 }), "There is no argument y; expected x, note."],
+    ["a missing argument", call("the_sum"), "The argument x is missing; expected x: FP32 [-1, 2]."],
+    ["a wrong type", call("the_sum", { x: "one" }), "is not of expected type: float"],
+    ["a wrong shape", call("the_sum", { x: [[1, 2, 3]] }), "[1,3]"],
+    ["arguments that are a list", call("the_sum", [1]), "expected an object"],
+    ["a hook that fails", call("words", { text: "a fail" }), "no such word"],
+  ])("answers %s with a result that says so", async (_, body, text) => {
+    const { status, body: answer } = await post(body);
+    expect([status, answer.result.isError]).toEqual([200, true]);
+    expect(answer.result.content[0].text).toContain(text);
+  });
+
+  it("refuses a tool that there is not by an error of the protocol", async () => {
+    for (const name of ["nothing", "plain", "the.sum"])
+      expect((await post(call(name))).body.error).toEqual({ code: -32602, message: `Unknown tool: ${name}` });
+  });
+
+  it("joins the parts of an answer", async () => {
+    expect(await result(call("words", { text: "so it is" }))).toEqual({
+      content: [{ type: "text", text: "so it is " }],
+      structuredContent: { parts: [{ word: ["so "] }, { word: ["it "] }, { word: ["is "] }] },
+    });
+  });
+
+  it("tells of parts by events, with the answer as the last one", async () => {
+    const { httpUrl } = await serve();
+    const body = call("words", { text: "so be it" }, { _meta: { progressToken: "p" } });
+    const events = await (await postForParts(`${httpUrl}/mcp`, body, TYPES)).rest();
+    const told = events.map((event) => JSON.parse(event.replace(/^data: /, "")));
+    const progress = (progress: number, message: string) => ({
+      ...{ jsonrpc: "2.0", method: "notifications/progress", params: { progressToken: "p", progress, message } },
+    });
+    expect(told.slice(0, 3)).toEqual([progress(1, "so "), progress(2, "be "), progress(3, "it ")]);
+    expect(told[3]).toMatchObject({ id: 1, result: { content: [{ text: "so be it " }] } });
+    const answer = await post(body, { accept: "application/json" });
+    expect(answer.body.result.content[0].text).toBe("so be it ");
+  });
+
+  it("ends what runs when its client leaves", async () => {
+    const { httpUrl } = await serve();
+    const ended = async () => (await result(call("words", { text: "ended" }))).content[0].text;
+    const before = Number(await ended());
+    const body = call("words", { text: "endless" }, { _meta: { progressToken: 1 } });
+    const leaving = new AbortController();
+    const headers = TYPES;
+    const answer = await fetch(`${httpUrl}/mcp`, {
+      ...{ method: "POST", headers, body: JSON.stringify(body), signal: leaving.signal },
+    });
+    await answer.body?.getReader().read();
+    leaving.abort();
+    await vi.waitFor(async () => expect(Number(await ended())).toBeGreaterThan(before + 1));
+  });
+});
+
+describe("a request of a revision without a handshake", () => {
+  const meta = (version: string = MODERN) => ({
+    _meta: { "io.modelcontextprotocol/protocolVersion": version, "io.modelcontextprotocol/clientCapabilities": {} },
+  });
+  const routed = (method: string, more: object = {}) => ({
+    ...{ "mcp-protocol-version": MODERN, "mcp-method": method, ...more },
+  });
+
+  it("is answered by itself", async () => {
+    const { body } = await post(message("server/discover", meta()), routed("server/discover"));
+    expect(body.result).toMatchObject({ resultType: "complete", supportedVersions: [MODERN], ttlMs: 0 });
+    const listed = await post(message("tools/list", meta()), routed("tools/list"));
+    expect(listed.body.result).toMatchObject({ cacheScope: "private", tools: { length: 3 } });
+    const name = `=?base64?${Buffer.from("the_sum").toString("base64")}?=`;
+    const headers = routed("tools/call", { "mcp-name": name });
+    const { result: called } = (await post(call("the_sum", { x: [[1, 2]] }, meta()), headers)).body;
+    expect(called).toMatchObject({ resultType: "complete", structuredContent: { sum: [3] } });
+    expect(called._meta["io.modelcontextprotocol/serverInfo"].name).toBe("kserving");
+  });
+
+  it.each([
+    ["without what it has to say", message("tools/list"), routed("tools/list"), 400, -32602],
+    ["with another method in a header", message("tools/list", meta()), routed("ping"), 400, -32020],
+    ["without headers", message("tools/list", meta()), {}, 400, -32020],
+    [
+      "with another tool in a header",
+      call("media", {}, meta()),
+      routed("tools/call", { "mcp-name": "x" }),
+      400,
+      -32020,
+    ],
+    ["for an unknown method", message("ping", meta()), routed("ping"), 404, -32601],
+    ["for an unknown tool", call("x", {}, meta()), routed("tools/call", { "mcp-name": "x" }), 400, -32602],
+    ["of an unknown revision", message("ping"), { "mcp-protocol-version": "2027-01-01" }, 400, -32022],
+    ["as a list", [message("tools/list", meta())], routed("tools/list"), 400, -32600],
+  ])("%s is refused", async (_, body, headers, status, code) => {
+    const answer = await post(body, headers as Record<string, string>);
+    expect([answer.status, answer.body.error.code]).toEqual([status, code]);
+  });
+});
+
+describe("a message", () => {
+  it.each([
+    ["no JSON", "{", 400, -32700],
+    ["empty", "", 400, -32700],
+    ["no object", "5", 400, -32600],
+    ["of another version", { jsonrpc: "1.0", id: 3, method: "ping" }, 400, -32600],
+    ["with an id that is an object", { jsonrpc: "2.0", id: {}, method: "ping" }, 400, -32600],
+    ["without a method", { jsonrpc: "2.0", id: 3 }, 400, -32600],
+    ["with params that are a list", { jsonrpc: "2.0", id: 3, method: "ping", params: [] }, 400, -32600],
+    ["an empty list", [], 400, -32600],
+    ["of an unknown method", message("resources/list"), 200, -32601],
+    ["a call without a name", message("tools/call"), 200, -32602],
+  ])("that is %s is refused", async (_, body, status, code) => {
+    const answer = await post(body);
+    expect([answer.status, answer.body.error.code]).toEqual([status, code]);
+  });
+
+  it("may be one of a list in the first revisions, and not in later ones", async () => {
+    const list = [message("ping"), { jsonrpc: "2.0", method: "notifications/x" }, { jsonrpc: "1.0", id: 2 }];
+    const { body } = await post(list, { "mcp-protocol-version": "2025-03-26" });
+    expect(body).toMatchObject([
+      { id: 1, result: {} },
+      { id: 2, error: { code: -32600 } },
+    ]);
+    expect((await post(list, { "mcp-protocol-version": "2025-06-18" })).status).toBe(400);
+    expect((await post([{ jsonrpc: "2.0", method: "notifications/x" }])).status).toBe(202);
+    expect((await post(Array.from({ length: 65 }, () => message("ping")))).status).toBe(400);
+  });
+
+  it("may answer the server, which has asked nothing", async () => {
+    expect((await post({ jsonrpc: "2.0", id: 7, result: {} })).status).toBe(202);
+  });
+});
+
+describe("a request", () => {
+  it("of a foreign page is refused, and so is one for a name that is not this machine's", async () => {
+    const { status, body } = await post(message("ping"), { origin: "https://evil.example" });
+    expect([status, body.id, body.error.code]).toEqual([403, null, -32000]);
+    const { httpUrl } = await serve();
+    const { host } = new URL(httpUrl);
+    expect((await post(message("ping"), { origin: `http://${host}` })).status).toBe(200);
+  });
+
+  it("of another media type is refused", async () => {
+    expect((await post(message("ping"), { "content-type": "text/plain" })).status).toBe(415);
+    expect((await post(message("ping"), { accept: "text/html" })).status).toBe(406);
+  });
+
+  it("other than POST is refused", async () => {
+    const { httpUrl } = await serve();
+    for (const method of ["GET", "DELETE"]) {
+      const answer = await fetch(`${httpUrl}/mcp`, { method });
+      expect([answer.status, answer.headers.get("allow")]).toEqual([405, "POST"]);
+    }
+    expect((await post(message("ping"), {}, "/mcp/other")).status).toBe(404);
+  });
+
+  it("sees the models that its caller may name", async () => {
+    const { media, words } = toolModels();
+    const { httpUrl } = await startServer({ mcp: true, models: { "team-a": media, words }, auth: await authFiles() });
+    const ask = async (body: object, headers: Record<string, string>) => {
+      const text = JSON.stringify(body);
+      const answer = await fetch(`${httpUrl}/mcp`, { method: "POST", headers: { ...TYPES, ...headers }, body: text });
+      return { status: answer.status, body: JSON.parse(await answer.text()) };
+    };
+    const own = { authorization: bearer(TOKENS.team) };
+    const { body } = await ask(message("tools/list"), own);
+    expect(body.result.tools.map(({ name }: { name: string }) => name)).toEqual(["team-a"]);
+    expect((await ask(call("team-a"), own)).body.result.isError).toBeUndefined();
+    expect((await ask(call("words", { text: "a" }), own)).body.error).toMatchObject({ code: -32602 });
+    expect(await ask(message("tools/list"), {})).toMatchObject({
+      status: 401,
+      body: { id: null, error: { code: -32000 } },
+    });
+  });
+
+  it.skipIf(missingListeners())("is answered in parts by a server with two threads that listen", async () => {
+    const { httpUrl } = await startServer({ mcp: true, listeners: 2, models: { words: toolModels().words } });
+    const body = call("words", { text: "so" }, { _meta: { progressToken: 1 } });
+    const events = await (await postForParts(`${httpUrl}/mcp`, body, TYPES)).rest();
+    expect(events.map((event) => JSON.parse(event.replace(/^data: /, "")).id)).toEqual([undefined, 1]);
+  });
+
+  it("finds no route where it is off", async () => {
+    const { httpUrl } = await startServer({ models: { plain: { driver: "null" } } });
+    const off = await fetch(`${httpUrl}/mcp`, { method: "POST", headers: TYPES, body: "{}" });
+    expect(off.status).toBe(404);
+  });
+});
