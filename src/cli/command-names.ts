@@ -15,6 +15,7 @@ export const COMMANDS = {
   infer: "run a model once, here or at a server",
   compare: "run a model on several drivers or servers, and compare outputs and speed",
   bench: "put a load on a model, and measure throughput and latency",
+  mcp: "let an assistant use models as tools, over standard input and output",
   client: "write the types of served models, for programs that call them",
   tune: "try drivers, threads and batch sizes for a model, and print the best",
   drivers: "list drivers and their options",

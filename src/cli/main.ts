@@ -116,6 +116,11 @@ const IMPORTS: Readonly<Record<CommandName, () => Promise<CommandCode>>> = {
     import("./commands/compare-command.ts").then((code) => ({ run: code.compare, parser: code.createCompareCommand })),
   bench: () =>
     import("./commands/bench-command.ts").then((code) => ({ run: code.bench, parser: code.createBenchCommand })),
+  mcp: () =>
+    import("./commands/mcp-command.ts").then((code) => ({
+      run: code.mcp,
+      parser: () => createFlagParser("serve", () => {}),
+    })),
   client: () =>
     import("./commands/client-command.ts").then((code) => ({ run: code.client, parser: code.createClientCommand })),
   tune: () => import("./commands/tune-command.ts").then((code) => ({ run: code.tune, parser: code.createTuneCommand })),

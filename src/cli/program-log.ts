@@ -14,6 +14,8 @@ export interface ProgramLogOptions {
   readonly logFormat: "auto" | "text" | "json";
   readonly logPath: string | undefined;
   readonly accessLog: boolean;
+  /** Default: standard output. */
+  readonly output?: NodeJS.WriteStream & { readonly fd: number };
 }
 
 /** The program's log. */
@@ -32,15 +34,16 @@ export interface ProgramLog {
  * Opens the log: standard output in the chosen form, and a file of JSON lines in addition. Throws `failed_precondition`
  * for a file that cannot be opened, `invalid_argument` for a level that would leave the access log out.
  */
-export function openProgramLog({ logLevel, logFormat, logPath, accessLog }: ProgramLogOptions): ProgramLog {
+export function openProgramLog(options: ProgramLogOptions): ProgramLog {
+  const { logLevel, logFormat, logPath, accessLog, output = process.stdout } = options;
   surviveOutputErrors();
   const filter = new LogFilter(logLevel);
   if (accessLog && !filter.writes("info")) throw accessLogLeftOut(logLevel);
-  const screen = process.stdout.isTTY && logFormat !== "json" ? new LiveLine(process.stdout) : undefined;
+  const screen = output.isTTY && logFormat !== "json" ? new LiveLine(output) : undefined;
   const terminal = screen && { terminal: screen };
-  const isText = logFormat === "text" || (logFormat === "auto" && process.stdout.isTTY);
+  const isText = logFormat === "text" || (logFormat === "auto" && output.isTTY);
   const isVerbose = () => filter.writes("debug");
-  const console = isText ? createTextOutput(screen ?? process.stdout, { isVerbose }) : process.stdout;
+  const console = isText ? createTextOutput(screen ?? output, { isVerbose }) : output;
   const tail = new LogTail();
   const logTo = (...outputs: readonly LogOutput[]) => tail.follow(createOutputLogger(outputs, filter));
   if (logPath === undefined) {
@@ -50,8 +53,8 @@ export function openProgramLog({ logLevel, logFormat, logPath, accessLog }: Prog
   }
   const file = openLogFile(logPath);
   const fileLog = logTo(file);
-  // Standard output may have been redirected to the same file.
-  const log = file.isSameAs(STDOUT) ? fileLog : logTo(console, file);
+  // That output may have been redirected to the same file.
+  const log = file.isSameAs(output.fd) ? fileLog : logTo(console, file);
   return { log, fileLog, reopen: () => reopen(file, log), ...terminal };
 }
 
@@ -68,6 +71,3 @@ function accessLogLeftOut(level: LogLevel): ServingError {
   const message = `--access-log writes at level info, which --log-level ${level} leaves out; choose info or debug, or leave --access-log out.`;
   return invalidArgument(message);
 }
-
-/** The file descriptor of standard output. */
-const STDOUT = 1;

@@ -30,6 +30,8 @@ export interface StartedProgram {
   readonly kill: ChildProcess["kill"];
   /** Types at the program's terminal. */
   type(keys: string): void;
+  /** Ends what is typed. */
+  endInput(): void;
   /** Reads nothing of its standard output any more, as `| head -1` does. */
   stopReading(): void;
   /** Resolves with the first event of the log that has this message; rejects when the program ends without. */
@@ -108,6 +110,7 @@ function watch(child: ChildProcess): StartedProgram {
     pid: child.pid,
     kill: (signal) => child.kill(signal),
     type: (keys) => child.stdin?.write(keys),
+    endInput: () => child.stdin?.end(),
     stopReading: () => void child.stdout?.destroy(),
     event,
     output,

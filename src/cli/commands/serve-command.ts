@@ -120,7 +120,11 @@ function beginSupervised({ marks, info: { death, deaths } }: Supervised, log: Lo
   log.error(`the server's process died (${how}), ${which}; it is started again`, { how, models });
 }
 
-async function wantedOptions(commandLine: ServeCommandLine, sources: ModelSources | undefined): Promise<ServerOptions> {
+/** The options of the server that a command line means; models that it names are no part of them. */
+export async function wantedOptions(
+  commandLine: ServeCommandLine,
+  sources: ModelSources | undefined,
+): Promise<ServerOptions> {
   const { settings, foreign, words } = commandLine;
   const options = sources === undefined ? await toServerOptions(commandLine) : toServerSettings(settings);
   return {
@@ -203,7 +207,7 @@ interface StartedServer {
 }
 
 /** Starts a server of one pipeline or of named models; the server is imported here, since that takes its time. */
-async function startServer(wanted: WantedServer): Promise<StartedServer> {
+export async function startServer(wanted: WantedServer): Promise<StartedServer> {
   const { options, sources, settings, platform, mayBeEmpty, loadedLast, log, onState } = wanted;
   const { createServer, openServer } = await import("../../server/server.ts");
   if (sources === undefined) return { server: await createServer({ ...options, log }) };

@@ -1,0 +1,184 @@
+import { ServingError } from "../../errors.ts";
+import type { Logger } from "../../observability/logger.ts";
+import { requestIdOf } from "../../observability/request-id.ts";
+import { settlesWithin } from "../../platform/async/promises.ts";
+import { answerMessage, checkBatch, checkMessage } from "../../protocols/mcp/answer-message.ts";
+import {
+  type Message,
+  type MessageId,
+  type Received,
+  RPC,
+  RpcError,
+  readMessages,
+} from "../../protocols/mcp/messages.ts";
+import type { Server } from "../../server/server.ts";
+import type { Environment } from "../settings/environment.ts";
+import { readServeSettings } from "../settings/read-serve-settings.ts";
+import { toModelSources } from "./model-sources.ts";
+import { openLog } from "./open-log.ts";
+import { startServer, wantedOptions } from "./serve-command.ts";
+
+/**
+ * `kserving mcp`: lets one assistant, which starts it, use models as tools. Messages come over standard input and go to
+ * standard output, one on a line; everything else is written to standard error. Resolves at the end of the input, once
+ * all is answered or the time for that is over.
+ */
+export async function mcp(argv: readonly string[], env: Environment): Promise<void> {
+  const commandLine = await readServeSettings(argv, env);
+  const send = takeOutput();
+  const { settings, warnings = [] } = commandLine;
+  const { log } = openLog({ ...settings, output: process.stderr }, env, warnings);
+  const sources = toModelSources(commandLine);
+  const { http: _h, admin: _a, metrics: _m, tls: _t, auth: _u, ...wanted } = await wantedOptions(commandLine, sources);
+  const options = { ...wanted, listen: false };
+  const { server } = await startServer({ options, sources, settings, log });
+  const client = new StdioClient(server, { send, log, maxBytes: settings.maxMessageBytes });
+  const leave = () => void process.stdin.destroy();
+  for (const signal of SIGNALS) process.once(signal, leave);
+  log.info("ready for an assistant", { models: server.models().map(({ name }) => name) });
+  try {
+    for await (const line of linesOf(process.stdin, settings.maxMessageBytes)) client.take(line);
+  } catch (reason) {
+    if (!isLeft(reason)) throw reason;
+  } finally {
+    for (const signal of SIGNALS) process.off(signal, leave);
+    await client.finish(settings.drainTimeoutMs);
+    await server.close();
+  }
+}
+
+/** Checks for the end of an input that a signal has closed. */
+function isLeft(reason: unknown): boolean {
+  return reason instanceof Error && "code" in reason && reason.code === "ERR_STREAM_PREMATURE_CLOSE";
+}
+
+const SIGNALS = ["SIGINT", "SIGTERM", "SIGHUP"] as const;
+
+/** Writes a line. */
+type Send = (text: Uint8Array) => Promise<void>;
+
+/** Keeps standard output for the client: what hooks and libraries print there goes to standard error. */
+function takeOutput(): Send {
+  const { stdout, stderr } = process;
+  const write = stdout.write.bind(stdout);
+  Object.assign(stdout, { write: stderr.write.bind(stderr) });
+  return (text) => new Promise((resolve) => write(Buffer.concat([text, NEWLINE]), () => resolve()));
+}
+
+const NEWLINE = Buffer.from("\n");
+const LINE_END = 0x0a;
+const TOO_LONG = "too long";
+
+/** The lines of a stream without their ends, none that is empty; {@link TOO_LONG} for one that is. */
+async function* linesOf(input: AsyncIterable<Buffer>, maxBytes: number): AsyncGenerator<Buffer | typeof TOO_LONG> {
+  let pieces: Buffer[] = [];
+  let bytes = 0;
+  for await (const chunk of input) {
+    let rest = chunk;
+    for (let end = rest.indexOf(LINE_END); end >= 0; end = rest.indexOf(LINE_END)) {
+      bytes += end;
+      if (bytes > maxBytes) yield TOO_LONG;
+      else if (bytes > 0) yield Buffer.concat([...pieces, rest.subarray(0, end)]);
+      [pieces, bytes, rest] = [[], 0, rest.subarray(end + 1)];
+    }
+    bytes += rest.length;
+    if (bytes > maxBytes) pieces = [];
+    else if (rest.length > 0) pieces.push(rest);
+  }
+  if (bytes > 0) yield bytes > maxBytes ? TOO_LONG : Buffer.concat(pieces);
+}
+
+interface ClientOptions {
+  readonly send: Send;
+  readonly log: Logger;
+  readonly maxBytes: number;
+}
+
+/** The assistant at the other end, whose requests may run beside each other. */
+class StdioClient {
+  readonly #server: Server;
+  readonly #options: ClientOptions;
+  readonly #open = new Set<Promise<void>>();
+  readonly #running = new Map<MessageId, AbortController>();
+
+  constructor(server: Server, options: ClientOptions) {
+    this.#server = server;
+    this.#options = options;
+  }
+
+  /** Answers a line. */
+  take(line: Buffer | typeof TOO_LONG): void {
+    const answered = this.#answerLine(line).catch((err) => this.#options.log.error("a message failed", { err }));
+    const open = answered.finally(() => this.#open.delete(open));
+    this.#open.add(open);
+  }
+
+  /** Resolves once all is answered; what takes longer than this time is given up. */
+  async finish(timeoutMs: number): Promise<void> {
+    if (await settlesWithin(Promise.all(this.#open), timeoutMs)) return;
+    for (const running of this.#running.values()) running.abort();
+    await Promise.all(this.#open);
+  }
+
+  async #answerLine(line: Buffer | typeof TOO_LONG): Promise<void> {
+    const { send } = this.#options;
+    const received = this.#read(line);
+    if (received instanceof RpcError) return send(toBytes(received, null));
+    const { messages, isBatch } = received;
+    const answers: Uint8Array[] = [];
+    for (const [index, message] of messages.entries()) {
+      const answer = await this.#answer(message, received, index);
+      if (answer !== undefined) answers.push(answer);
+    }
+    if (answers.length === 0) return;
+    const text = isBatch ? `[${answers.map((each) => Buffer.from(each).toString()).join(",")}]` : undefined;
+    await send(text === undefined ? (answers[0] as Uint8Array) : Buffer.from(text));
+  }
+
+  #read(line: Buffer | typeof TOO_LONG): Received | RpcError {
+    const { maxBytes } = this.#options;
+    if (line === TOO_LONG) return new RpcError(RPC.invalidRequest, `A line has more than ${maxBytes} bytes.`);
+    try {
+      const received = readMessages(line, maxBytes);
+      if (received.isBatch) checkBatch();
+      return received;
+    } catch (reason) {
+      return reason instanceof RpcError ? reason : new RpcError(RPC.parseError, ServingError.from(reason).message);
+    }
+  }
+
+  async #answer(message: Message, received: Received, index: number): Promise<Uint8Array | undefined> {
+    const { id, method, requestId, progressToken: token } = message;
+    if (method === "notifications/cancelled" && requestId !== undefined) this.#running.get(requestId)?.abort();
+    const controller = new AbortController();
+    if (id !== undefined) this.#running.set(id, controller);
+    const { send, maxBytes, log } = this.#options;
+    const { signal } = controller;
+    try {
+      checkMessage({ message, headers: undefined });
+      const answer = await answerMessage(message, {
+        service: this.#server.service,
+        call: { id: requestIdOf({}), metadata: {}, signal },
+        headers: undefined,
+        inputs: (signature) => received.argumentsOf(index, signature),
+        hold: () => {},
+        maxBytes,
+        failed: (err) => signal.aborted || log.warn("a tool failed", { err }),
+        ...(token !== undefined && { progress: { token, send } }),
+      });
+      // Who has given a request up wants no answer.
+      return signal.aborted ? undefined : answer;
+    } catch (reason) {
+      if (!(reason instanceof RpcError)) log.error("a message failed", { err: reason });
+      const error =
+        reason instanceof RpcError ? reason : new RpcError(RPC.internalError, ServingError.from(reason).message);
+      return toBytes(error, id ?? null);
+    } finally {
+      if (id !== undefined) this.#running.delete(id);
+    }
+  }
+}
+
+function toBytes(error: RpcError, id: MessageId | null): Buffer {
+  return Buffer.from(JSON.stringify(error.toBody(id)));
+}
