@@ -126,6 +126,7 @@ test("a client that asks for another route is told of those that there are", asy
     'There is no GET /v4/models here. Did you mean "GET /v1/models"? ' +
       "There is POST /predict[/MODEL[/SIGNATURE[/VERSION]]], POST /serving-proxy, " +
       "POST /v1/chat/completions, POST /v1/completions, POST /v1/responses, POST /v1/embeddings, POST /v1/rerank, " +
+      "POST /v1/score, " +
       "GET /v1/models, GET /v3/models, GET /openai/v1/models, POST /, GET /, " +
       "POST /v1/models/NAME[/versions/VERSION]:predict, POST /v1/models/NAME[/versions/VERSION]:classify, " +
       "POST /v1/models/NAME[/versions/VERSION]:regress, GET /v1/config, POST /v2/models/NAME/infer, " +

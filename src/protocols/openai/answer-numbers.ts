@@ -1,4 +1,3 @@
-import { randomUUID } from "node:crypto";
 import { ServingError } from "../../errors.ts";
 import { isLargeText } from "../../platform/codec-host/large-message.ts";
 import type { HttpExchange } from "../../proxy/http-exchange.ts";
@@ -15,16 +14,7 @@ import { answeredTensors } from "../answered-tensors.ts";
 import { readBody } from "./answer-text.ts";
 import { hasEntry, leaseFor } from "./lease-for.ts";
 import { wrongMember } from "./members.ts";
-import {
-  type EmbedWish,
-  readEmbedJob,
-  readRerankJob,
-  type VectorsFrame,
-  writeRanks,
-  writeRanksJob,
-  writeVectors,
-  writeVectorsJob,
-} from "./numbers-codec.ts";
+import { type EmbedWish, readEmbedJob, type VectorsFrame, writeVectors, writeVectorsJob } from "./numbers-codec.ts";
 
 /** Answers `POST …/embeddings` by the function `embed` of hooks, or by a model that takes texts and gives vectors. */
 export async function answerEmbeddings(exchange: HttpExchange, service: InferenceService): Promise<HttpAnswer> {
@@ -79,29 +69,6 @@ async function embed(lease: Lease, wish: EmbedWish, call: CallOptions): Promise<
   return made;
 }
 
-/** Answers `POST …/rerank` by the function `rerank` of hooks, the best document first. */
-export async function answerRerank(exchange: HttpExchange, service: InferenceService): Promise<HttpAnswer> {
-  const wish = await readBody(exchange, readRerankJob, await exchange.readBody());
-  exchange.record.model = wish.model;
-  const call = exchange.callInfo();
-  const lease = await leaseFor(service, { model: wish.model, entries: ["rerank"] }, call);
-  try {
-    const { model } = lease.description;
-    const asked = { entry: "rerank", request: wish.request, call };
-    const { rows, numbers, promptTokens, headers } = await inferNumbers(lease, asked, wish.texts.data.length);
-    const scores = createTensor("float32", [rows], numbers);
-    const documents = wish.returnsDocuments ? wish.texts : undefined;
-    const facts = { id: `rerank-${randomUUID()}`, model, promptTokens, topCount: wish.topCount };
-    const body =
-      documents !== undefined && isLargeText([documents])
-        ? await exchange.encode(writeRanksJob, [scores, documents, facts])
-        : writeRanks(scores, documents, facts);
-    return { contentType: "application/json", body, headers };
-  } finally {
-    lease.release();
-  }
-}
-
 /** A model, or a pipeline, that takes texts and gives a vector for each. */
 interface EmbeddingModel {
   readonly signature: ChosenSignature;
@@ -115,7 +82,8 @@ interface EmbeddingModel {
   readonly maxTexts: number;
 }
 
-const FLOATS: readonly DType[] = ["float32", "float64", "float16", "bfloat16"];
+/** The types of vectors and scores. */
+export const FLOATS: readonly DType[] = ["float32", "float64", "float16", "bfloat16"];
 const NO_NUMBERS: readonly DType[] = ["bytes", "complex64", "complex128"];
 
 /** Checks for a version that takes texts and gives vectors. */

@@ -4,7 +4,7 @@ import { JsonWriter } from "../../tensor/codecs/json/json-writer.ts";
 import { rowWriter } from "../../tensor/codecs/json/tensor-json.ts";
 import { isObject } from "../../tensor/record.ts";
 import { createTensor, type Tensor } from "../../tensor/tensor.ts";
-import { parseMembers, writeRequest } from "./members.ts";
+import { parseMembers, writeRequest, wrongMember } from "./members.ts";
 import { checkTexts, readTexts } from "./text-input.ts";
 
 /** A request whose answer is numbers. */
@@ -38,8 +38,14 @@ function readEmbed(bytes: Uint8Array): EmbedWish {
 /** {@link readEmbed} for a codec thread. */
 export const readEmbedJob = defineJob(import.meta.url, "readEmbedJob", readEmbed);
 
+/** A request for how well texts fit others. */
+export interface PairsWish extends NumbersWish {
+  /** The text that all fit, or one for each. */
+  readonly queries: Tensor<"bytes">;
+}
+
 /** A request for the order of documents. */
-export interface RerankWish extends NumbersWish {
+export interface RerankWish extends PairsWish {
   /** Results at most. */
   readonly topCount: number;
   /** True = the results have the documents. */
@@ -63,8 +69,33 @@ function readRerank(bytes: Uint8Array): RerankWish {
   const topCount = body.number("top_n", { isWhole: true, min: 0 }) ?? documents.length;
   const returnsDocuments = body.boolean("return_documents") ?? false;
   const request = writeRequest({ query, documents, more: body.rest() });
-  return { model, texts: toTensor(documents), topCount, returnsDocuments, request };
+  return { model, queries: toTensor([query]), texts: toTensor(documents), topCount, returnsDocuments, request };
 }
+
+/** The names of both sides of vLLM's pairs, newer ones behind. */
+const SIDES = [
+  ["text_1", "text_2"],
+  ["queries", "documents"],
+] as const;
+
+/**
+ * Reads a request of score in vLLM's form: one text and others that are to fit it, or as many texts on either side.
+ * Throws likewise.
+ */
+function readScore(bytes: Uint8Array): PairsWish {
+  const body = parseMembers(bytes);
+  const model = body.text("model") ?? "";
+  const [first, second] = SIDES.find(([name]) => body.value(name) !== undefined) ?? SIDES[0];
+  const [queries, documents] = [readTexts(body, first), readTexts(body, second)];
+  const [query] = queries;
+  if (queries.length > 1 && queries.length !== documents.length)
+    throw wrongMember(first, `a list of ${queries.length} texts`, `one text, or ${documents.length} as ${second} has`);
+  const request = writeRequest({ query, documents, more: body.rest() });
+  return { model, queries: toTensor(queries), texts: toTensor(documents), request };
+}
+
+/** {@link readScore} for a codec thread. */
+export const readScoreJob = defineJob(import.meta.url, "readScoreJob", readScore);
 
 /** Texts in UTF-8. */
 export function toTensor(texts: readonly string[]): Tensor<"bytes"> {
@@ -150,6 +181,18 @@ export function writeRanks(scores: Tensor, documents: Tensor<"bytes"> | undefine
 
 /** {@link writeRanks} for a codec thread. */
 export const writeRanksJob = defineJob(import.meta.url, "writeRanksJob", writeRanks);
+
+/** Writes the answer of score, in the order of the request; throws likewise. */
+export function writeScores(
+  scores: Tensor,
+  { id, model, promptTokens: tokens = 0 }: Omit<RankFacts, "topCount">,
+): Buffer {
+  assertFinite(scores, model);
+  const data = Array.from(scores.data as Float32Array, (score, index) => ({ index, object: "score", score }));
+  const usage = { prompt_tokens: tokens, total_tokens: tokens };
+  const created = Math.floor(Date.now() / 1000);
+  return Buffer.from(JSON.stringify({ id, object: "list", created, model, data, usage }));
+}
 
 const STYLE = { separator: ",", bytes: () => {} } as const;
 

@@ -29,7 +29,7 @@ export const openai: Protocol = {
 
 /** Beginnings behind `/v1` that are OpenAI's alone, those among them of routes that there are not. */
 const OWN =
-  "chat|completions|embeddings|rerank|responses|conversations|audio|images|videos|moderations|files|uploads|batches|" +
+  "chat|completions|embeddings|rerank|score|responses|conversations|audio|images|videos|moderations|files|uploads|batches|" +
   "fine_tuning|assistants|threads|vector_stores|realtime";
 
 /** Beginnings of the API's paths; the first one names its routes. */
@@ -63,7 +63,11 @@ const ROUTES: readonly OpenaiRoute[] = [
   },
   {
     ...{ path: "/rerank", bases: [...BASES, "/v2", ""], inParts: "possible" },
-    answer: async (...call) => (await import("./answer-numbers.ts")).answerRerank(...call),
+    answer: async (...call) => (await import("./answer-scores.ts")).answerRerank(...call),
+  },
+  {
+    ...{ path: "/score", bases: [...BASES, ""], inParts: "possible" },
+    answer: async (...call) => (await import("./answer-scores.ts")).answerScore(...call),
   },
 ];
 
@@ -195,13 +199,25 @@ const ENDPOINTS: readonly Endpoint[] = [
   },
   {
     ...{ method: "POST", path: "/v1/rerank", summary: "Sort documents by how well they fit a query" },
-    description: "By the function rerank of a model's hook file; also at /v2, /v3, /openai/v1 and /rerank.",
+    description:
+      "By the function rerank of a model's hook file, or by a model that scores pairs of texts; also at /v2, /v3, /openai/v1 and /rerank.",
     schemas: {
       body: {
         ...{ type: "object", required: ["query", "documents"] },
         properties: { model: TEXT, query: TEXT, documents: { type: "array", minItems: 1, items: TEXT } },
       },
       answer: { type: "object", properties: { results: { type: "array" } } },
+    },
+  },
+  {
+    ...{ method: "POST", path: "/v1/score", summary: "Tell how well texts fit another text" },
+    description: "By the same as rerank, in vLLM's form; also at /v3, /openai/v1 and /score.",
+    schemas: {
+      body: {
+        ...{ type: "object", required: ["text_1", "text_2"] },
+        properties: { model: TEXT, text_1: TEXTS, text_2: TEXTS },
+      },
+      answer: { type: "object", properties: { data: { type: "array" } } },
     },
   },
 ];

@@ -1,0 +1,153 @@
+import { randomUUID } from "node:crypto";
+import { ServingError } from "../../errors.ts";
+import { isLargeText } from "../../platform/codec-host/large-message.ts";
+import type { HttpExchange } from "../../proxy/http-exchange.ts";
+import type { HttpAnswer } from "../../proxy/http-route.ts";
+import { inferNumbers, type NumbersAnswer } from "../../serving/infer-text.ts";
+import type { CallOptions, InferenceService, Lease } from "../../serving/inference-service.ts";
+import { mostRows, type ServableDescription } from "../../serving/servable-description.ts";
+import { elementNumbers } from "../../tensor/elements.ts";
+import { type ChosenSignature, chooseSignature } from "../../tensor/signature/choose-signature.ts";
+import { type TensorSpec, toSize } from "../../tensor/signature/signature.ts";
+import { createTensor, createTensors, elementCount, type Tensor } from "../../tensor/tensor.ts";
+import { answeredTensors } from "../answered-tensors.ts";
+import { FLOATS } from "./answer-numbers.ts";
+import { readBody } from "./answer-text.ts";
+import { hasEntry, leaseFor } from "./lease-for.ts";
+import { wrongMember } from "./members.ts";
+import {
+  type PairsWish,
+  readRerankJob,
+  readScoreJob,
+  writeRanks,
+  writeRanksJob,
+  writeScores,
+} from "./numbers-codec.ts";
+
+/** Answers `POST …/rerank`, the best document first, by the function `rerank` of hooks or a model that scores pairs. */
+export async function answerRerank(exchange: HttpExchange, service: InferenceService): Promise<HttpAnswer> {
+  const wish = await readBody(exchange, readRerankJob, await exchange.readBody());
+  return answerScores(wish, { exchange, service }, async (scores, facts) => {
+    const documents = wish.returnsDocuments ? wish.texts : undefined;
+    const known = { ...facts, id: `rerank-${facts.id}`, topCount: wish.topCount };
+    if (documents === undefined || !isLargeText([documents])) return writeRanks(scores, documents, known);
+    return exchange.encode(writeRanksJob, [scores, documents, known]);
+  });
+}
+
+/** Answers `POST …/score`, in the order of the request, by the same. */
+export async function answerScore(exchange: HttpExchange, service: InferenceService): Promise<HttpAnswer> {
+  const wish = await readBody(exchange, readScoreJob, await exchange.readBody());
+  return answerScores(wish, { exchange, service }, async (scores, facts) =>
+    writeScores(scores, { ...facts, id: `score-${facts.id}` }),
+  );
+}
+
+interface Asked {
+  readonly exchange: HttpExchange;
+  readonly service: InferenceService;
+}
+
+/** Writes scores; `id` is one that no other answer has. */
+type WriteScores = (
+  scores: Tensor,
+  facts: { readonly id: string; readonly model: string; readonly promptTokens: number | undefined },
+) => Promise<Uint8Array>;
+
+async function answerScores(wish: PairsWish, { exchange, service }: Asked, write: WriteScores): Promise<HttpAnswer> {
+  exchange.record.model = wish.model;
+  const call = exchange.callInfo();
+  const isEnough = (description: ServableDescription) => pairModel(description) !== undefined;
+  const lease = await leaseFor(service, { model: wish.model, entries: ["rerank"] }, call, isEnough);
+  try {
+    const { model } = lease.description;
+    const { rows, numbers, promptTokens, headers } = hasEntry(lease.description, "rerank")
+      ? await rank(lease, wish, call)
+      : await inferScores(lease, wish, call);
+    const scores = createTensor("float32", [rows], numbers);
+    return {
+      contentType: "application/json",
+      body: await write(scores, { id: randomUUID(), model, promptTokens }),
+      headers,
+    };
+  } finally {
+    lease.release();
+  }
+}
+
+async function rank(lease: Lease, { queries, texts, request }: PairsWish, call: CallOptions): Promise<NumbersAnswer> {
+  const [count] = queries.shape;
+  if (count !== 1) throw wrongMember("text_1", `a list of ${count} texts`, "one text, which the function rerank takes");
+  return inferNumbers(lease, { entry: "rerank", request, call }, texts.data.length);
+}
+
+/** A model, or a pipeline, that takes pairs of texts and gives a score for each. */
+interface PairModel {
+  readonly signature: ChosenSignature;
+  readonly first: string;
+  readonly second: string;
+  readonly output: string;
+  /** Pairs of one run at most. */
+  readonly maxPairs: number;
+}
+
+/**
+ * Tells how a version is run with pairs: it needs two inputs, of bytes, `[n]`, the first of them for the query, and has
+ * one output, of floats, `[n]` or `[n, 1]`. Undefined for any other.
+ */
+function pairModel(description: ServableDescription): PairModel | undefined {
+  const signature = chooseSignature("", description.signatures);
+  const needed = signature?.spec?.inputs?.filter((spec) => spec.default === undefined) ?? [];
+  const outputs = signature?.spec?.outputs ?? [];
+  const [[first, second], [output]] = [needed, outputs];
+  if (signature === undefined || first === undefined || second === undefined || output === undefined) return undefined;
+  if (needed.length !== 2 || outputs.length !== 1 || !needed.every(isTexts) || !isScores(output)) return undefined;
+  const names = { first: first.name, second: second.name, output: output.name };
+  return { signature, ...names, maxPairs: mostRows(description) };
+}
+
+function isTexts({ dtype, shape }: TensorSpec): boolean {
+  return dtype === "bytes" && shape?.map(toSize).join() === "-1";
+}
+
+function isScores({ dtype, shape }: TensorSpec): boolean {
+  return FLOATS.includes(dtype) && ["-1", "-1,1"].includes(shape?.map(toSize).join() ?? "");
+}
+
+/** Runs a leased {@link pairModel}, several times if it does not take all pairs at once. */
+async function inferScores(lease: Lease, { queries, texts }: PairsWish, call: CallOptions): Promise<NumbersAnswer> {
+  const model = pairModel(lease.description);
+  if (model === undefined) throw new ServingError("internal", "The model takes no pairs of texts.");
+  const { signature, first, second, output, maxPairs } = model;
+  const { length } = texts.data;
+  const numbers = new Float32Array(length);
+  let headers: NumbersAnswer["headers"] = {};
+  const places = Array.from({ length }, (_, place) => place);
+  // Of like lengths together, so that short ones are not padded to long ones.
+  if (maxPairs < length) places.sort((a, b) => (texts.data[a]?.length ?? 0) - (texts.data[b]?.length ?? 0));
+  for (let from = 0; from < length; from += maxPairs) {
+    const some = places.slice(from, from + maxPairs);
+    const count = some.length;
+    // The memory of a text may be given away with it, and others may be in it too.
+    const copies = (side: Tensor<"bytes">) => some.map((place) => (side.data[place] ?? side.data[0] ?? EMPTY).slice());
+    const tensors = createTensors([
+      [first, createTensor("bytes", [count], copies(queries))],
+      [second, createTensor("bytes", [count], copies(texts))],
+    ]);
+    const answer = await lease.infer({ signature, inputs: { kind: "tensors", tensors }, outputs: [output], call });
+    const scores = toScores(answeredTensors(answer)[output], count, lease.description.model);
+    for (const [index, place] of some.entries()) numbers[place] = scores[index] ?? Number.NaN;
+    headers = { ...headers, ...answer.metadata };
+  }
+  return { rows: length, columns: 1, numbers, headers };
+}
+
+const EMPTY = new Uint8Array(0);
+
+function toScores(made: Tensor | undefined, count: number, model: string): ArrayLike<number> {
+  if (made !== undefined && FLOATS.includes(made.dtype) && elementCount(made.shape) === count)
+    return elementNumbers(made, "The model");
+  const came = made === undefined ? "no scores" : `a tensor of ${made.dtype} of shape [${made.shape}]`;
+  const message = `The model ${model} gave ${came} for ${count} pairs of texts; expected one number for each.`;
+  throw new ServingError("internal", message);
+}

@@ -1,0 +1,81 @@
+import { describe, expect, it } from "vitest";
+import { shareServer } from "../../helpers/start-server.ts";
+import { tempFolder } from "../../helpers/temp-folder.ts";
+import { tableOf, toyEncoder, toyTokenizer } from "../../helpers/text-model.ts";
+import { textHooks } from "./text-hooks.ts";
+
+/** A cross-encoder whose logit is the mean of its words' numbers, with its tokenizer; the path of the model. */
+function crossEncoder(): string {
+  const model = toyEncoder({ head: "mean", output: "logits", table: tableOf({ good: [5], bad: [-5], great: [20] }) });
+  const config = { architectures: ["BertForSequenceClassification"], id2label: { 0: "LABEL_0" } };
+  const files = { ...toyTokenizer(), "config.json": JSON.stringify(config), "model.onnx": model };
+  return `${tempFolder(files)}/model.onnx`;
+}
+
+const serve = shareServer(() => {
+  const path = crossEncoder();
+  return {
+    models: {
+      pairs: { path, options: { texts: "true" } },
+      few: { path, options: { texts: "true", max_batch_size: "2" } },
+      talk: { driver: "null", hooks: textHooks() },
+      plain: { driver: "null" },
+    },
+  };
+});
+
+async function post(path: string, body: object) {
+  const answer = await fetch((await serve()).httpUrl + path, { method: "POST", body: JSON.stringify(body) });
+  return { status: answer.status, body: JSON.parse(await answer.text()) };
+}
+
+const DOCUMENTS = ["bad", "great great great", "good"];
+const indices = (results: readonly { readonly index: number }[]) => results.map(({ index }) => index);
+
+describe("rerank by a model that scores pairs", () => {
+  it.each(["/v1/rerank", "/v2/rerank", "/rerank"])("sorts at %s", async (path) => {
+    const { body } = await post(path, { model: "pairs", query: "good", documents: DOCUMENTS, return_documents: true });
+    expect(indices(body.results)).toEqual([1, 2, 0]);
+    expect(body.results[0]).toMatchObject({ document: { text: "great great great" } });
+    expect(body.results[0].relevance_score).toBeGreaterThan(body.results[1].relevance_score);
+  });
+
+  it("gives the same order where a run takes fewer pairs than there are", async () => {
+    const { body } = await post("/v1/rerank", { model: "few", query: "good", documents: DOCUMENTS, top_n: 2 });
+    expect(indices(body.results)).toEqual([1, 2]);
+  });
+});
+
+describe("score", () => {
+  it.each(["/v1/score", "/v3/score", "/openai/v1/score", "/score"])("keeps the order at %s", async (path) => {
+    const { body } = await post(path, { model: "pairs", text_1: "good", text_2: ["good", "bad"] });
+    expect(body).toMatchObject({ object: "list", model: "pairs", usage: { total_tokens: 0 } });
+    expect(body.data).toMatchObject([
+      { index: 0, object: "score", score: expect.closeTo(0.881, 3) },
+      { index: 1, object: "score", score: 0.5 },
+    ]);
+  });
+
+  it("takes as many texts on either side, in both forms", async () => {
+    const { body } = await post("/score", { model: "pairs", queries: ["good", "bad"], documents: ["bad", "bad"] });
+    expect(body.data.map(({ score }: { score: number }) => Number(score.toFixed(3)))).toEqual([0.5, 0.119]);
+  });
+
+  it("is answered by the function rerank of hooks for one text", async () => {
+    const { body } = await post("/v1/score", { model: "talk", text_1: "a", text_2: ["a b", "c"] });
+    expect(body.data.map(({ score }: { score: number }) => score)).toEqual([0.75, 0.25]);
+    const pairs = await post("/v1/score", { model: "talk", text_1: ["a", "b"], text_2: ["a", "b"] });
+    expect([pairs.status, pairs.body.error.param]).toEqual([400, "text_1"]);
+  });
+
+  it.each([
+    ["lists of different lengths", { model: "pairs", text_1: ["a", "b"], text_2: ["a", "b", "c"] }, 400, "text_1"],
+    ["a missing side", { model: "pairs", text_1: "a" }, 400, "text_2"],
+    ["no sides", { model: "pairs" }, 400, "text_1"],
+    ["token ids", { model: "pairs", text_1: "a", text_2: [1, 2] }, 400, "text_2"],
+    ["a model that has neither", { model: "plain", text_1: "a", text_2: "b" }, 404, "model"],
+  ])("refuses %s", async (_, body, status, param) => {
+    const answer = await post("/score", body);
+    expect([answer.status, answer.body.error.param]).toEqual([status, param]);
+  });
+});
