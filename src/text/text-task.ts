@@ -1,3 +1,4 @@
+import { existsSync } from "node:fs";
 import { join } from "node:path";
 import { failedPrecondition } from "../errors.ts";
 import { isObject } from "../tensor/record.ts";
@@ -85,6 +86,24 @@ async function embeddingTask(folder: string, config: Config): Promise<FoundTask 
   return isEncoder && isPlain && config.is_encoder_decoder !== true
     ? { ...base, pooling: ["mean"], source: "config.json" }
     : undefined;
+}
+
+/** Files that a model of texts, and its tokenizer, may have beside the model. */
+const FILES = [
+  ...["tokenizer.json", "tokenizer_config.json", "special_tokens_map.json", "chat_template.jinja", "config.json"],
+  ...["modules.json", "sentence_bert_config.json", "config_sentence_transformers.json"],
+];
+
+/** Files and folders that a model of texts needs beside its own, the folders with a slash; none for other models. */
+export async function filesOfTexts(path: string): Promise<readonly string[]> {
+  const folder = tokenizerFolder(path);
+  if (folder === undefined) return [];
+  const modules = (await readModules(folder)) ?? [];
+  const folders = modules.map(({ path: own }) => own).filter((own) => own !== "");
+  const there = (name: string) => existsSync(join(folder, name));
+  return [...FILES, ...new Set(folders.map((own) => `${own.replace(/\/+$/, "")}/`))]
+    .filter(there)
+    .map((name) => join(folder, name));
 }
 
 interface Module {

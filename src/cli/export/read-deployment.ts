@@ -2,6 +2,7 @@ import { isAbsolute, relative, resolve, sep } from "node:path";
 import type { RawOptions } from "../../drivers/option-table.ts";
 import { isDriverFile } from "../../drivers/registry.ts";
 import { failedPrecondition } from "../../errors.ts";
+import { filesBesideModel } from "../../models/texts/text-options.ts";
 import { AUTH_SETTINGS, ENCRYPTION_SETTINGS } from "../../platform/limits/settings/access-settings.ts";
 import type { Setting } from "../../platform/limits/settings/setting.ts";
 import { type ModelConfig, modelConfig } from "../../serving/repository/config/model-config.ts";
@@ -110,12 +111,13 @@ async function filesOf(
 ): Promise<readonly string[]> {
   const paths = [...settings.modelRepository, ...models.map(({ path }) => path)];
   const ofModels = await Promise.all(paths.map(filesOfModel));
+  const ofTexts = models.map(({ path = "", options }) => filesBesideModel(path, options));
   const hooks = configs
     .flatMap((config) => config.models)
     .map(({ hooks: file }) => (typeof file === "string" ? file : undefined));
   const drivers = models.map(({ driver }) => driver).filter((driver) => driver !== undefined && isDriverFile(driver));
   const modules = [...new Set([...hooks, ...drivers])];
-  return [...ofModels, ...(await Promise.all(modules.map(filesOfModule)))].flat();
+  return [...ofModels, ...(await Promise.all(ofTexts)), ...(await Promise.all(modules.map(filesOfModule)))].flat();
 }
 
 /** Settings that the files of the targets say in their own way. */

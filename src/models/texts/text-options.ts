@@ -38,6 +38,13 @@ function takesTexts({ texts = "" }: RawOptions): boolean {
   return BOOLEANS.get(texts.toLowerCase()) === true;
 }
 
+/** The files and folders that a model needs beside its own if these options make it take texts. */
+export async function filesBesideModel(path: string, options: RawOptions): Promise<readonly string[]> {
+  if (!takesTexts(options)) return [];
+  const { filesOfTexts } = await import("../../text/text-task.ts");
+  return filesOfTexts(path);
+}
+
 /** Checks that a key of the host means nothing beside those options, so that hooks and drivers may have it. */
 export function isIdleTextOption(key: string, raw: RawOptions): boolean {
   return key !== "texts" && Object.hasOwn(TEXT_OPTIONS, key) && !takesTexts(raw);

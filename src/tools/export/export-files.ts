@@ -233,10 +233,18 @@ function packLines(model: DeployedModel, files: readonly string[]): readonly str
   ];
 }
 
-/** A model's file with those of the deployment next to it whose names begin alike, such as weights. */
+/** Files of a tokenizer, and folders of modules, which a model of texts has beside it or above it. */
+const OF_TEXTS =
+  /^(?:tokenizer|special_tokens|chat_template|config|modules|sentence_bert).*\.(?:json|jinja)$|^\d+_\w+$/;
+
+/** A model's file with those of the deployment next to it whose names begin alike, such as weights, or are of texts. */
 function filesBeside(path: string, files: readonly string[]): readonly string[] {
   const stem = path.replace(/\.[^./]+$/, "");
-  return [path, ...files.filter((file) => file !== path && file.startsWith(`${stem}.`))];
+  const own = posix.dirname(path);
+  const folders = [own, posix.dirname(own)];
+  const isOfTexts = (file: string) => folders.includes(posix.dirname(file)) && OF_TEXTS.test(posix.basename(file));
+  const others = files.filter((file) => file !== path && (file.startsWith(`${stem}.`) || isOfTexts(file)));
+  return [path, ...others.map((file) => file.replace(/\/$/, ""))];
 }
 
 function variableLines({ variables }: Deployment): readonly string[] {

@@ -192,3 +192,18 @@ test("export for systemd says what installs the service, which may listen on thi
   expect(stdout).toContain("install.sh copies the files of --tls-cert, --tls-key to where root reads them.");
   expect(readFileSync(join(folder, "half-http.socket"), "utf8")).toContain("\nListenStream=127.0.0.1:9001\n");
 });
+
+test("a model of texts goes into the image with its tokenizer and its modules", async () => {
+  const modules = [{ type: "sentence_transformers.models.Pooling", path: "1_Pooling" }];
+  const folder = tempFolder({
+    ...{ "onnx/model.onnx": "", "tokenizer.json": "{}", "config.json": "{}", "other.json": "{}" },
+    ...{ "modules.json": JSON.stringify(modules), "1_Pooling/config.json": "{}" },
+  });
+  const path = join(folder, "onnx/model.onnx");
+  const read = async (args: readonly string[]) =>
+    (await readDeployment([path, "--driver", "onnx", ...args], {}, folder)).files;
+  expect(await read(["-o", "texts=true"])).toEqual([
+    ...["onnx/model.onnx", "tokenizer.json", "config.json", "modules.json", "1_Pooling/"],
+  ]);
+  expect(await read([])).toEqual(["onnx/model.onnx"]);
+});
