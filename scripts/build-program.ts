@@ -21,6 +21,8 @@ const STARTS: Readonly<Record<string, readonly string[]>> = {
   embedded: ["index"],
   model: ["models/threads/run-model-thread", "drivers/onnx/onnx"],
   engine: ["drivers/onnx/native/native-engine"],
+  processes: ["platform/processes/watched-child"],
+  remote: ["client/remote/remote-pool"],
   hooks: ["hook-thread-entry", "models/images/image-thread-entry", "hooks/hooks", "drivers/driver"],
   codec: ["platform/codec-host/codec-thread-entry", ...entries.jobs],
   serve: [

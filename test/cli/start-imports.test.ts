@@ -2,7 +2,7 @@ import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { readdirSync, readFileSync } from "node:fs";
 import { createRequire } from "node:module";
-import { join } from "node:path";
+import { dirname, join } from "node:path";
 import { createInterface } from "node:readline";
 import { fileURLToPath } from "node:url";
 import { build } from "esbuild";
@@ -149,3 +149,24 @@ test("a started server has loaded the command line, the log, few files, and Node
   expect(model.files).toBeLessThanOrEqual(25);
   expect(areFlagsSame).toBe(true);
 });
+
+/** A file of dist with all that it imports before it runs. */
+function importedBy(file: string, found = new Set<string>()): ReadonlySet<string> {
+  if (found.has(file)) return found;
+  found.add(file);
+  for (const [, path = ""] of readFileSync(file, "utf8").matchAll(/^(?:import|export) .*"(\.[^"]+)";$/gm))
+    importedBy(join(dirname(file), path), found);
+  return found;
+}
+
+test.each(["python-process", "start-python-hooks", "load-python-model", "model-process", "remote-pool"])(
+  "a thread that needs %s does not load the server with it",
+  (name) => {
+    const ofPart = new RegExp(`^${name}-[\\w-]{8}\\.js$`);
+    const files = readdirSync("dist/chunks").filter((file) => ofPart.test(file));
+    expect(files).not.toEqual([]);
+    const imported = files.flatMap((file) => [...importedBy(join("dist/chunks", file))]);
+    expect(imported.length).toBeGreaterThan(5);
+    expect(imported.filter((file) => /^dist\/chunks\/serve-[\w-]{8}\.js$/.test(file))).toEqual([]);
+  },
+);
