@@ -1,7 +1,7 @@
 import { createHash } from "node:crypto";
-import { readdirSync, readFileSync } from "node:fs";
-import { basename, join } from "node:path";
-import { expect, test } from "vitest";
+import { chmodSync, readdirSync, readFileSync } from "node:fs";
+import { basename, delimiter, join } from "node:path";
+import { expect, onTestFinished, test, vi } from "vitest";
 import { deviceNote } from "../../../src/cli/commands/export-command.ts";
 import { readDeployment } from "../../../src/cli/export/read-deployment.ts";
 import { readVersion } from "../../../src/version.ts";
@@ -10,6 +10,15 @@ import { runCommand } from "./run-command.ts";
 
 const MODEL = "test/fixtures/models/half-plus-two.onnx";
 const HOOKS = "examples/hooks/ui.ts";
+
+/** npm takes two seconds to pack the package, at which the first test looks; here the archive is empty. */
+function packNothing(): void {
+  const npm = `#!/bin/sh\nfor folder; do :; done\n: > "$folder/kserving-${readVersion()}.tgz"\n`;
+  const folder = tempFolder({ npm });
+  chmodSync(join(folder, "npm"), 0o755);
+  vi.stubEnv("PATH", `${folder}${delimiter}${process.env.PATH}`);
+  onTestFinished(() => void vi.unstubAllEnvs());
+}
 
 test("export writes the files for a command line, and says what to do with them", async () => {
   const folder = join(tempFolder(), "my out");
@@ -35,6 +44,7 @@ test("export writes the files for a command line, and says what to do with them"
 });
 
 test("export says in JSON what it wrote, that a password is in it, and the commands that use it", async () => {
+  packNothing();
   const folder = join(tempFolder(), "out");
   const address = "https://me:geheim@models.example/m.onnx";
   const served = ["--tls-cert=a", "--tls-key=b", "--driver", "onnx", address, "--log-level=warn"];
@@ -154,6 +164,7 @@ test.each(["2024 a very long name that goes on and on for ever and ever", "-", "
 );
 
 test("export says of an image without a registry that nothing pulls it", async () => {
+  packNothing();
   const folder = join(tempFolder(), "out");
   const { stdout } = await runCommand(["export", "kubernetes", "--to", folder, "--", MODEL]);
   expect(stdout).toContain('"half-plus-two:1" names no registry, so nothing pulls it');
@@ -161,6 +172,7 @@ test("export says of an image without a registry that nothing pulls it", async (
 });
 
 test("export says which files are to be mounted: keys, unless at an address, and what is written but for /tmp", async () => {
+  packNothing();
   const notesOf = async (target: string, ...args: string[]) => {
     const folder = join(tempFolder(), "out");
     const { stdout } = await runCommand(["export", target, "--to", folder, "--json", "--", MODEL, ...args]);
@@ -182,6 +194,7 @@ test("export says which files are to be mounted: keys, unless at an address, and
 });
 
 test("export for systemd says what installs the service, which may listen on this machine alone", async () => {
+  packNothing();
   const folder = join(tempFolder(), "out");
   const args = [MODEL, "--host=localhost", "--tls-cert=cert.pem", "--tls-key=key.pem"];
   const { code, stdout } = await runCommand(["export", "systemd", "--to", folder, "--name=half", "--", ...args]);
