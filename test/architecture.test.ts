@@ -171,3 +171,14 @@ test("the walk of one tensor names files that exist: at most 30 with either prot
   for (const other of ["kserve", "tensorflow-serving"]) expect(without(other).length).toBeLessThanOrEqual(30);
   expect(files.filter((file) => !existsSync(file))).toEqual([]);
 });
+
+test("what several test files import has no hooks, which a shared process runs for the first of the files alone", () => {
+  const names = readdirSync("test", { recursive: true, encoding: "utf8" }).filter((name) =>
+    /(?<!\.test)\.ts$/.test(name),
+  );
+  const withHooks = names.filter((name) =>
+    /^(?:before|after)(?:Each|All)\(/m.test(readFileSync(`test/${name}`, "utf8")),
+  );
+  // Only long tests open pages, and none of those shares its process.
+  expect(withHooks).toEqual(["page/browser.ts"]);
+});

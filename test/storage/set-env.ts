@@ -1,14 +1,11 @@
-import { afterEach, vi } from "vitest";
+import { onTestFinished, vi } from "vitest";
 import { TOY_KEY } from "./start-s3.ts";
 
 /** Variables of the environment until the test ends. */
 export function setEnv(variables: Readonly<Record<string, string>>): void {
   for (const [name, value] of Object.entries(variables)) vi.stubEnv(name, value);
+  onTestFinished(() => void vi.unstubAllEnvs());
 }
-
-afterEach(() => {
-  vi.unstubAllEnvs();
-});
 
 /** The environment of a program that is to read a toy bucket. */
 export function useS3(endpoint: string): void {
