@@ -12,20 +12,33 @@ const notForCi = ["test/drivers/openvino/node/node-engine.test.ts", "test/driver
 const LONG = "test/**/*.long.test.ts";
 
 /**
- * Tests that count or change what a process has once, start programs or load runtimes: each file has a process to
- * itself. All others share one process for each worker, which imports the source once.
+ * Tests that replace a module, or count, measure or change what a process has once, its threads and runtimes included:
+ * each file has a process to itself. All others share one process for each worker, which imports the source once: that
+ * and the start of the process take a third of a second of a processor for each file.
  */
 const ALONE = [
-  "test/*.test.ts",
-  "test/{examples,faults,hooks/host,platform/codec-host,platform/native}/**/*.test.ts",
-  "test/tensor/codecs/json/json-memory.test.ts",
-  "test/cli/{,commands/,lifecycle/,scaffold/}*.test.ts",
-  "test/drivers/{,onnx/**/,openvino/**/,python/,pytorch/,tensorflow/,tensorflow/{keras,native,tfjs,tflite}/}*.test.ts",
-  "test/platform/limits/**/*.test.ts",
   "test/platform/machine/system.test.ts",
-  "test/models/{,images/,threads/}*.test.ts",
-  "test/client/remote/*.test.ts",
-  "test/storage/**/*.test.ts",
+  "test/storage/{hf/hf-client,http/follow-redirects,objects/xml-elements,oci/oci-client}.test.ts",
+  "test/tensor/codecs/json/json-memory.test.ts",
+  "test/tools/tuning/run-tuning.test.ts",
+  "test/cli/{main,lifecycle/return-memory,lifecycle/take-inherited-sockets}.test.ts",
+  "test/client/remote/{hostile-answers,hostile-parts,remote-*,silent-server}.test.ts",
+  "test/drivers/onnx/{custom-ops,onnx}.test.ts",
+  "test/drivers/openvino/{bad-models,extensions,hook-args,model-info,openvino,openvino-options}.test.ts",
+  "test/drivers/openvino/{renewal,serving,state,tflite-names}.test.ts",
+  "test/drivers/python/{python-process,slot-file}.test.ts",
+  "test/drivers/tensorflow/{half-plus,hostile-sizes,tensorflow,wasm-trap}.test.ts",
+  "test/drivers/tensorflow/keras/{h5-file,keras-engine}.test.ts",
+  "test/drivers/tensorflow/native/{custom-ops,equality,misshapen,native-engine,open-tensorflow}.test.ts",
+  "test/drivers/tensorflow/native/{session-handle,shape-guard,thread-pools,windows}.test.ts",
+  "test/drivers/tensorflow/{tfjs/*,tflite/signature-defs,tflite/tflite-engine}.test.ts",
+  "test/faults/*.test.ts",
+  "test/hooks/host/{hook-*,image-tensors,inspect-hooks,start-hooks}.test.ts",
+  "test/models/threads/*.test.ts",
+  "test/platform/codec-host/*.test.ts",
+  "test/platform/limits/{busy-connections,compression,connection-limit,fair-shares,held-places,linear-cost}.test.ts",
+  "test/platform/limits/memory/{byte-list,container-room,image-reservation,thread-memory}.test.ts",
+  "test/platform/native/{bind-functions,mapped-file,process-control,process-environment}.test.ts",
 ];
 
 /** `--mode long` runs the long tests, any other mode all others. */
