@@ -1,9 +1,9 @@
 import { fileURLToPath } from "node:url";
 import { expect, it } from "vitest";
-import { startServer } from "../../helpers/start-server.ts";
+import { shareServer, startServer } from "../../helpers/start-server.ts";
 import { hasOperatorCases, isOfTensors, operatorCases } from "./operator-data.ts";
 import { isExcused, PASSED } from "./operator-outcome.ts";
-import { repeatedOutcomes, wireOutcomes } from "./wire-outcomes.ts";
+import { operatorServer, repeatedOutcomes, wireOutcomes } from "./wire-outcomes.ts";
 
 /** Cases that passed with ONNX Runtime 1.30; a machine with more locales has a few more. */
 const LEAST = {
@@ -16,11 +16,13 @@ const LEAST = {
 };
 
 const isThere = hasOperatorCases();
+/** Its thousand models take a minute to load. */
+const server = shareServer(() => operatorServer(operatorCases()));
 
 it.skipIf(!isThere)(
   "gives the results of ONNX's reference over every wire that carries the values",
   async () => {
-    const { failures, passed, notCarried } = await wireOutcomes(operatorCases());
+    const { failures, passed, notCarried } = await wireOutcomes(await server(), operatorCases());
     expect(failures).toEqual([]);
     expect(Object.entries(LEAST).filter(([wire, least]) => passed[wire]! < least)).toEqual([]);
     // Sequences and optionals; in JSON also NaN and infinities, sizes behind a 0, and a request without inputs.
@@ -39,7 +41,7 @@ it.skipIf(!isThere)(
 it.skipIf(!isThere)(
   "gives them each time, also where the values of an input decide about its run",
   async () => {
-    expect(await repeatedOutcomes(operatorCases(), 24)).toEqual([]);
+    expect(await repeatedOutcomes(await server(), operatorCases(), 24)).toEqual([]);
   },
   600_000,
 );

@@ -1,6 +1,7 @@
 import { expect, it } from "vitest";
+import { startServer } from "../../helpers/start-server.ts";
 import { hasOperatorCases, operatorCases } from "./operator-data.ts";
-import { wireOutcomes } from "./wire-outcomes.ts";
+import { operatorServer, wireOutcomes } from "./wire-outcomes.ts";
 
 /** One for each type of number, of booleans, texts, NaN, and of tensors without dimensions and without elements. */
 const SAMPLE =
@@ -8,7 +9,7 @@ const SAMPLE =
 
 it.skipIf(!hasOperatorCases())("carries values of every type over every wire that has a form for them", async () => {
   const cases = operatorCases().filter(({ name }) => SAMPLE.test(name));
-  const { failures, passed } = await wireOutcomes(cases);
+  const { failures, passed } = await wireOutcomes(await startServer(operatorServer(cases)), cases);
   expect(failures).toEqual([]);
   expect(passed).toEqual({
     "V2 gRPC": 16,

@@ -1,8 +1,8 @@
 import { areTensors, type OnnxValues } from "../../../src/drivers/onnx/onnx-value.ts";
 import type { NamedModelOptions } from "../../../src/server/named-model.ts";
 import type { Server } from "../../../src/server/server.ts";
+import type { ServerOptions } from "../../../src/server/server-options.ts";
 import type { Tensors } from "../../../src/tensor/tensor.ts";
-import { startServer } from "../../helpers/start-server.ts";
 import type { OperatorCase } from "./operator-case.ts";
 import { type CaseValues, caseOutcome, isExcused, NOT_CARRIED, PASSED, readCase } from "./operator-outcome.ts";
 import { type OperatorWire, openWires } from "./operator-wires.ts";
@@ -17,9 +17,8 @@ interface WireOutcomes {
   readonly failures: readonly string[];
 }
 
-/** Serves the models of all cases at once, and asks each of them over every wire. */
-export async function wireOutcomes(cases: readonly OperatorCase[]): Promise<WireOutcomes> {
-  const server = await serve(cases);
+/** Asks each model of a server of {@link operatorServer} over every wire. */
+export async function wireOutcomes(server: Server, cases: readonly OperatorCase[]): Promise<WireOutcomes> {
   const loadErrors = loadErrorsOf(server);
   const wires = Object.entries<OperatorWire>(openWires(server));
   const passed = Object.fromEntries(wires.map(([wire]) => [wire, 0]));
@@ -41,8 +40,11 @@ export async function wireOutcomes(cases: readonly OperatorCase[]): Promise<Wire
  * Asks each model so often that runs are prepared, and made in the main thread where they are short. Returns the cases
  * that do not pass each time, with what came.
  */
-export async function repeatedOutcomes(cases: readonly OperatorCase[], times: number): Promise<readonly string[]> {
-  const server = await serve(cases);
+export async function repeatedOutcomes(
+  server: Server,
+  cases: readonly OperatorCase[],
+  times: number,
+): Promise<readonly string[]> {
   const loadErrors = loadErrorsOf(server);
   const wire = openWires(server)["V2 gRPC"];
   const failures: string[] = [];
@@ -58,9 +60,10 @@ export async function repeatedOutcomes(cases: readonly OperatorCase[], times: nu
   return failures;
 }
 
-function serve(cases: readonly OperatorCase[]): Promise<Server> {
+/** Options of a server of the models of all cases at once. */
+export function operatorServer(cases: readonly OperatorCase[]): ServerOptions {
   const models = cases.map(({ name, modelPath }): [string, NamedModelOptions] => [name, { path: modelPath }]);
-  return startServer({ models: Object.fromEntries(models), loadRetries: 0, ui: false });
+  return { models: Object.fromEntries(models), loadRetries: 0, ui: false };
 }
 
 function loadErrorsOf(server: Server): ReadonlyMap<string, string | undefined> {
