@@ -25,10 +25,10 @@ const FORMS: Readonly<Record<string, (path: string) => string>> = {
 const ABSOLUTE = Object.keys(FORMS).filter((form) => !form.startsWith("relative"));
 
 /** `models/half/1/model.onnx`, hooks, and folders for what the server writes. */
-function place(): string {
+function place(model = "half"): string {
   const root = tempFolder({ "hooks/hooks.ts": "export const postprocess = (outputs) => outputs;" });
-  for (const folder of ["models/half/1", "logs", "cache"]) mkdirSync(join(root, folder), { recursive: true });
-  cpSync(HALF, join(root, "models/half/1/model.onnx"));
+  for (const folder of [`models/${model}/1`, "logs", "cache"]) mkdirSync(join(root, folder), { recursive: true });
+  cpSync(HALF, join(root, `models/${model}/1/model.onnx`));
   return root;
 }
 
@@ -37,11 +37,26 @@ const FREE = ["--port", "0", "--http-port", "0"];
 /** The path of a folder of the place in one form. */
 type At = (folder: string) => string;
 
+/** A path in each of the forms, of a folder of its own. */
+function inForms(forms: readonly string[], folder: string, place: (index: number) => string): readonly string[] {
+  return forms.map((form, index) => FORMS[form]?.(join(place(index), folder)) as string);
+}
+
+test("--model and --model-repository take paths in every form", async () => {
+  const single = inForms(Object.keys(FORMS), "models/half", () => place());
+  const folders = inForms(Object.keys(FORMS), "models", (index) => place(`listed${index}`));
+  const models = single.flatMap((path, index) => ["--model", `named${index}=${path}`]);
+  const repositories = folders.flatMap((path) => ["--model-repository", path]);
+  const { http } = await startKserving([...models, ...repositories, ...FREE, "--fail-fast"]).event("ready");
+  for (const index of Object.keys(FORMS).keys()) {
+    for (const name of [`named${index}`, `listed${index}`])
+      expect((await fetch(`${http}/v2/models/${name}/ready`)).status).toBe(200);
+  }
+});
+
 /** Settings that one server is given together. */
 const SETTINGS: readonly (readonly [name: string, args: (at: At) => readonly string[]])[] = [
   ["a word", (at) => [at("models/half")]],
-  ["--model", (at) => ["--model", `half=${at("models/half")}`]],
-  ["--model-repository", (at) => ["--model-repository", at("models")]],
   [
     "--model-path, --hooks, --request-log and --model-cache",
     (at) => [
@@ -72,22 +87,33 @@ test.each(Object.keys(FORMS))("SM_MODEL_DIR takes a path that is %s", async (for
   expect((await fetch(`${http}/ping`)).status).toBe(200);
 });
 
+/** Expects the models of a configuration to be served, which are called `half0`, `half1` and so on. */
+async function expectReady(config: string, count: number): Promise<void> {
+  const { http } = await startKserving(["--config", config, ...FREE, "--fail-fast"]).event("ready");
+  for (let index = 0; index < count; index++)
+    expect((await fetch(`${http}/v2/models/half${index}/ready`)).status).toBe(200);
+}
+
 describe("in a configuration", () => {
-  test.each(ABSOLUTE)("base_path takes a path that is %s", async (form) => {
-    const path = FORMS[form]?.(join(place(), "models/half")) as string;
+  test("base_path takes paths in every form but relative ones", async () => {
+    const paths = inForms(ABSOLUTE, "models/half", () => place());
     const file = join(tempFolder(), "models.config");
-    const model = `{ name: "half" base_path: "${path}" model_platform: "onnx" }`;
-    writeFileSync(file, `model_config_list { config: ${model} }`);
-    await startKserving(["--config", file, ...FREE, "--fail-fast"]).event("ready");
+    const configs = paths.map(
+      (path, index) => `config: { name: "half${index}" base_path: "${path}" model_platform: "onnx" }`,
+    );
+    writeFileSync(file, `model_config_list { ${configs.join("\n")} }`);
+    await expectReady(file, configs.length);
   });
 
-  test.each(Object.keys(FORMS))("a path that is %s goes out from the file's folder", async (form) => {
+  test("paths in every form go out from the file's folder", async () => {
     const root = place();
-    const given = FORMS[form]?.(join(root, "models/half")) as string;
-    const path = form.startsWith("relative") ? "./models/half/" : given;
+    const given = inForms(ABSOLUTE, "models/half", () => root);
+    const entries = ["./models/half/", "models/half", ...given].map(
+      (path, index) => `  - name: half${index}\n    path: ${path}\n`,
+    );
     const file = join(root, "models.yaml");
-    writeFileSync(file, `models:\n  - name: half\n    path: ${path}\n`);
-    await startKserving(["--config", file, ...FREE, "--fail-fast"]).event("ready");
+    writeFileSync(file, `models:\n${entries.join("")}`);
+    await expectReady(file, entries.length);
   });
 
   test.each(Object.keys(FORMS))("the file's own folder may be %s", async (form) => {
