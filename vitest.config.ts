@@ -66,6 +66,8 @@ export default defineConfig(({ mode }) => {
       testTimeout: isLong ? 180_000 : 60_000,
       hookTimeout: 60_000,
       expect: { poll: { timeout: 20_000 } },
+      // In node_modules/.experimental-vitest-cache lies what was compiled, for the other project and for the next run.
+      experimental: { fsModuleCache: true },
       // Files wait for programs and threads that they start more than they compute.
       maxWorkers: "100%",
       projects: [
