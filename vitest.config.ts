@@ -18,14 +18,14 @@ const LONG = "test/**/*.long.test.ts";
  */
 const ALONE = [
   "test/platform/machine/system.test.ts",
-  "test/storage/{hf/hf-client,http/follow-redirects,objects/xml-elements,oci/oci-client}.test.ts",
+  "test/storage/{hf/hf-client,http/follow-redirects,objects/xml-elements,oci/oci-client,runtimes/cuda}.test.ts",
   "test/tensor/codecs/json/json-memory.test.ts",
   "test/tools/tuning/run-tuning.test.ts",
-  "test/cli/{main,lifecycle/return-memory,lifecycle/take-inherited-sockets}.test.ts",
+  "test/cli/{main,lifecycle/{return-memory,shutdown,take-inherited-sockets}}.test.ts",
   "test/client/remote/{hostile-answers,hostile-parts,remote-*,silent-server}.test.ts",
   "test/drivers/onnx/{custom-ops,onnx}.test.ts",
   "test/drivers/openvino/{bad-models,extensions,hook-args,model-info,openvino,openvino-options}.test.ts",
-  "test/drivers/openvino/{renewal,serving,state,tflite-names}.test.ts",
+  "test/drivers/openvino/{renewal,serving,state,tflite-names,node/*}.test.ts",
   "test/drivers/python/{python-process,slot-file}.test.ts",
   "test/drivers/tensorflow/{half-plus,hostile-sizes,tensorflow,wasm-trap}.test.ts",
   "test/drivers/tensorflow/keras/{h5-file,keras-engine}.test.ts",
@@ -34,10 +34,10 @@ const ALONE = [
   "test/drivers/tensorflow/{tfjs/*,tflite/signature-defs,tflite/tflite-engine}.test.ts",
   "test/faults/*.test.ts",
   "test/hooks/host/{hook-*,image-tensors,inspect-hooks,start-hooks}.test.ts",
-  "test/models/threads/*.test.ts",
+  "test/models/{while-counted,images/image-preprocessor,threads/*}.test.ts",
   "test/platform/codec-host/*.test.ts",
   "test/platform/limits/{busy-connections,compression,connection-limit,fair-shares,held-places,linear-cost}.test.ts",
-  "test/platform/limits/memory/{byte-list,container-room,image-reservation,thread-memory}.test.ts",
+  "test/platform/limits/memory/{byte-list,container-room,image-reservation,thread-memory,young-garbage}.test.ts",
   "test/platform/native/{bind-functions,mapped-file,process-control,process-environment}.test.ts",
 ];
 

@@ -1,4 +1,4 @@
-import { describe, expect, it, vi } from "vitest";
+import { describe, expect, it, onTestFinished, vi } from "vitest";
 import { DTYPES, type DType, type NumericDType, numericLayout } from "../../src/tensor/dtype.ts";
 import { createTensor, type Tensor } from "../../src/tensor/tensor.ts";
 import { findPython } from "../helpers/find-python.ts";
@@ -138,9 +138,9 @@ describe.skipIf(python === undefined)("the python driver", () => {
 
   it("imports from the folders of PYTHONPATH too", async () => {
     vi.stubEnv("PYTHONPATH", tempFolder({ "elsewhere.py": "from toy.models import Echo\n" }));
+    onTestFinished(() => void vi.unstubAllEnvs());
     const model_class = "elsewhere:Echo";
     const model = await loadModel("python", "", { options: { python: python ?? "", model_class } });
-    vi.unstubAllEnvs();
     expect(await predict(model, { x: scalar(3) })).toEqual({ x: scalar(3) });
   });
 

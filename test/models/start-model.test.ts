@@ -149,6 +149,7 @@ describe("a model in a thread", () => {
 
   test("finds the environment that its driver names, with the values that were there", async () => {
     const path = process.env.PATH;
+    onTestFinished(() => void delete process.env.KSERVING_MOODY);
     await start();
     expect([process.env.KSERVING_MOODY, process.env.PATH]).toEqual(["set", path]);
   });

@@ -1,4 +1,4 @@
-import { describe, expect, it, vi } from "vitest";
+import { describe, expect, it, onTestFinished, vi } from "vitest";
 import { openEngine } from "../../../src/drivers/onnx/onnx.ts";
 import { importOnnxRuntime } from "../../../src/drivers/onnx/onnx-runtime.ts";
 import { ONNX_OPTIONS, type OnnxOptions } from "../../../src/drivers/onnx/session-options.ts";
@@ -54,6 +54,7 @@ describe.skipIf(missing !== undefined)("openEngine", () => {
     "names the command that installs ONNX Runtime for %s where that is not there, and takes nothing else",
     async (runtime_backend) => {
       const nothing = tempFolder();
+      onTestFinished(() => void vi.unstubAllEnvs());
       for (const name of ["KSERVING_RUNTIMES_DIR", "VIRTUAL_ENV", "CONDA_PREFIX", "PATH"]) vi.stubEnv(name, nothing);
       const options = parseOptions<OnnxOptions>(ONNX_OPTIONS, { runtime_backend });
       await expect(openEngine(options, createEventLog().log)).rejects.toMatchObject({
@@ -62,7 +63,6 @@ describe.skipIf(missing !== undefined)("openEngine", () => {
           /^ONNX Runtime with CUDA is not .* Run: kserving runtimes install onnx --device cuda /,
         ),
       });
-      vi.unstubAllEnvs();
     },
   );
 

@@ -1,7 +1,7 @@
 import { EventEmitter, once } from "node:events";
 import type { Socket } from "node:net";
 import { setTimeout as wait } from "node:timers/promises";
-import { expect, test, vi } from "vitest";
+import { expect, onTestFinished, test, vi } from "vitest";
 import { readBody } from "../../../src/storage/http/answers.ts";
 import { httpRequest } from "../../../src/storage/http/http-request.ts";
 import { startWeb } from "../start-web.ts";
@@ -40,6 +40,7 @@ test("a connection that was used before and is reset amid an answer fails its bo
 
 test("a server that never answers is given up after half a minute", async () => {
   vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout"] });
+  onTestFinished(() => void vi.useRealTimers());
   const asked = new EventEmitter();
   const url = new URL(await startWeb(() => asked.emit("request")));
   const came = once(asked, "request");
@@ -49,7 +50,6 @@ test("a server that never answers is given up after half a minute", async () => 
   await came;
   vi.advanceTimersByTime(30_000);
   await failed;
-  vi.useRealTimers();
 });
 
 test("a body that comes a byte at a time is given up", async () => {
