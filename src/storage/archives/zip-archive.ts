@@ -93,7 +93,6 @@ async function readDirectory(file: FileHandle): Promise<ZipEntry[]> {
     if (at + ENTRY.bytes > bytes || directory.readUInt32LE(at) !== ENTRY.signature) throw damaged();
     const length = (field: keyof typeof ENTRY_LENGTHS) => directory.readUInt16LE(at + ENTRY_LENGTHS[field]);
     const next = at + ENTRY.bytes + length("name") + length("extra") + length("comment");
-    if (next > bytes) throw damaged();
     entries.push(toEntry(directory.subarray(at, next), length("name")));
     at = next;
   }
