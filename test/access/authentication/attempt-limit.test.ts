@@ -27,6 +27,16 @@ test("no more addresses are remembered than there is room for", () => {
   expect(limit.take("10.0.0.1", 0)).toBe(0);
 });
 
+test("addresses whose passwords are right take the place of none whose are wrong", () => {
+  const limit = new AttemptLimit();
+  for (let count = 0; count < ATTEMPTS; count++) limit.take("10.0.0.1", 0);
+  for (let host = 0; host < 10_000; host++) {
+    limit.take(`10.1.${host >> 8}.${host & 255}`, 0);
+    limit.giveBack(`10.1.${host >> 8}.${host & 255}`);
+  }
+  expect(limit.take("10.0.0.1", 0)).toBe(ATTEMPT_MS);
+});
+
 test("attempts that count become fewer with time, and with those that were right", () => {
   const limit = new AttemptLimit();
   expect(limit.count("10.0.0.1", 0)).toBe(0);
