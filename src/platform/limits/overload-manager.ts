@@ -130,7 +130,7 @@ export class OverloadManager {
     // What the server does for itself can wait.
     if (newcomer.client.key === "" || performance.now() < (this.#futileUntil.get(newcomer.client) ?? 0)) return false;
     const { client } = newcomer;
-    const given = this.#giveWay({ client, bytes, leftSeconds: leftSeconds(newcomer) }, newcomer);
+    const given = this.#giveWay({ client, bytes, leftSeconds: leftSeconds(newcomer) });
     if (given > 0) return true;
     this.#futileUntil.set(client, performance.now() + FUTILE_MS);
     if (client.bytes + bytes <= this.#fairBytes(client)) this.#others?.ask(bytes);
@@ -147,11 +147,11 @@ export class OverloadManager {
   }
 
   /** Ends requests that a taker's may take the place of; returns the bytes that they have given. */
-  #giveWay(taker: Taker, newcomer?: Holder): number {
+  #giveWay(taker: Taker): number {
     const fairBytes = this.#fairBytes(taker.client);
     const givers = this.#shares
       .list()
-      .filter((share) => share !== newcomer && share.totalBytes > 0 && transferOf(share) !== undefined)
+      .filter((share) => share.totalBytes > 0 && transferOf(share) !== undefined)
       .map((share) => ({ share, client: share.client, bytes: share.totalBytes, leftSeconds: leftSeconds(share) }))
       .filter((giver) => mayTake(giver, taker, fairBytes))
       .sort((a, b) => (a.leftSeconds === b.leftSeconds ? b.bytes - a.bytes : b.leftSeconds - a.leftSeconds));

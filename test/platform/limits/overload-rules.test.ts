@@ -3,6 +3,8 @@ import { END_REASONS, type EndedRequest, endedRequests } from "../../../src/plat
 import { MemoryBudget } from "../../../src/platform/limits/memory/memory-budget.ts";
 import type { MemoryShare } from "../../../src/platform/limits/memory/memory-share.ts";
 import type { OverloadRules, Transfer } from "../../../src/platform/limits/overload-manager.ts";
+import { SERVER_DEFAULTS } from "../../../src/platform/limits/settings/server-settings.ts";
+import { ThreadCounts } from "../../../src/platform/limits/thread-counts.ts";
 
 /** A message that a test moves on. */
 class Message implements Transfer {
@@ -10,7 +12,7 @@ class Message implements Transfer {
   leftBytes = 1000;
   stepBytes = 0;
   isClientsTurn = true;
-  isFromBackend = false;
+  isFromBackend?: boolean;
   readonly errors: string[] = [];
 
   end({ code, message }: { readonly code: string; readonly message: string }): void {
@@ -19,9 +21,9 @@ class Message implements Transfer {
 }
 
 /** A budget of 10 MB on a clock that stops until it is told, whose requests are looked at each 100 ms. */
-function start(rules: Partial<OverloadRules> = {}) {
+function start(rules: Partial<OverloadRules> = {}, counts?: ThreadCounts) {
   vi.useFakeTimers({ toFake: ["performance", "setTimeout", "clearTimeout"] });
-  const budget = new MemoryBudget(10_000_000);
+  const budget = new MemoryBudget(10_000_000, counts);
   const ended: EndedRequest[] = [];
   const onEnded = (request: EndedRequest) => void ended.push(request);
   budget.overload.configure({ minClientRate: 1000, spanMs: 3000, onEnded, ...rules });
@@ -144,6 +146,9 @@ test("nothing is ended for the server itself, nor for a while where nothing was 
   expect(makeRoom(1, newcomer)).toBe(false);
   share.grow(1);
   expect(makeRoom(1, open(""))).toBe(false);
+  const over = open("c");
+  over.release();
+  expect(() => over.grow(9_000_000)).toThrow(expect.objectContaining({ code: "cancelled" }));
   vi.advanceTimersByTime(49);
   expect(makeRoom(1, newcomer)).toBe(false);
   vi.advanceTimersByTime(1);
@@ -169,8 +174,12 @@ test("what lasts longest is ended first, of equals what holds most, and no more 
 });
 
 test("another client gives way where it has more than its share, and more than the newcomer is to have", () => {
-  const { ended, hold, makeRoom } = start();
-  hold("a", 6_000_000);
+  const { ended, open, hold, makeRoom } = start();
+  const first = hold("a", 4_000_000);
+  // Who holds nothing has no share.
+  open("c");
+  expect(makeRoom(1)).toBe(false);
+  first.share.grow(2_000_000);
   const { share } = hold("b", 3_000_000);
   expect(makeRoom(3_000_000, share)).toBe(false);
   vi.advanceTimersByTime(50);
@@ -188,6 +197,7 @@ test("a client's own request gives way once its speed is known, if it lasts ten 
     return isMade;
   };
   const { share, message } = hold("a", 4_000_000, { leftBytes: 20 * 1024 * 1024 });
+  expect(ofSame()).toBe(false);
   look();
   expect(ofSame()).toBe(false);
   vi.advanceTimersByTime(50);
@@ -201,6 +211,16 @@ test("a client's own request gives way once its speed is known, if it lasts ten 
   expect(ofSame(16 * 1024 * 1024)).toBe(false);
   expect(ofSame(14 * 1024 * 1024)).toBe(true);
   expect(message.errors).toEqual([expect.stringMatching(/^unavailable: /)]);
+});
+
+test("a speed is known from the second look on", () => {
+  const { budget, open, hold } = start({ minClientRate: 0 });
+  const { message } = hold("a", 4_000_000);
+  look();
+  expect(budget.overload.makeRoom(1, open("a"))).toBe(false);
+  message.movedBytes += 1;
+  look();
+  expect(budget.overload.makeRoom(1, open("a"))).toBe(true);
 });
 
 test("a client's own request that has paused for one look goes on at the speed before, and after two has none", () => {
@@ -226,21 +246,37 @@ test("a part is looked at by itself once that is asked for, until it is released
   part.release();
   part.watch();
   expect(budget.overload.waitingBytes()).toBe(0);
+  look(40);
+  expect(message.errors).toEqual([]);
+});
+
+test("a part that finds no room for what it receives is not ended for itself", () => {
+  const { hold } = start({ minClientRate: 0 });
+  const { share, message } = hold("a", 4_000_000);
+  share.receiving = undefined;
+  const part = share.split(3_000_000);
+  part.receiving = message;
+  part.watch();
+  look(3);
+  expect(part.pace?.isKnown).toBe(true);
+  expect(() => part.grow(7_000_000)).toThrow(expect.objectContaining({ code: "unavailable" }));
+  expect(message.errors).toEqual([]);
 });
 
 test("who holds a place for which others wait is ended once its client was waited for two thirds of a span", () => {
   const { ended, hold } = start({ minClientRate: 0 });
   const [slow, quick, fast, upload] = [hold("slow", 10), hold("quick", 10), hold("fast", 10), hold("upload", 10)];
   for (const { share, message } of [slow, quick, fast]) [share.receiving, share.sending] = [undefined, message];
+  const crowd = () => {
+    for (const { share } of [slow, quick, fast, upload]) share.endHeldPlace();
+  };
+  crowd();
   for (let time = 0; time < 29; time++) {
     quick.message.isClientsTurn = time % 3 > 0;
     fast.message.movedBytes += 1024 * 1024;
     look();
   }
   quick.message.isClientsTurn = true;
-  const crowd = () => {
-    for (const { share } of [slow, quick, fast, upload]) share.endHeldPlace();
-  };
   crowd();
   expect(ended).toEqual([]);
   fast.message.movedBytes += 1024 * 1024;
@@ -262,6 +298,41 @@ test("a part of a stream that holds such a place ends the stream, unless that is
   message.isClientsTurn = true;
   part.endHeldPlace();
   expect(ended).toMatchObject([{ reason: "place", bytes: 10 }]);
+});
+
+test("what another thread has no room for is given at the next look, unless there is room by then", () => {
+  const memory = ThreadCounts.memoryFor(2);
+  const [holding, asking] = [0, 1].map((thread) => start({ minClientRate: 0 }, new ThreadCounts(memory, thread)));
+  const greedy = asking?.open("c");
+  greedy?.grow(3_000_000);
+  const held = holding?.hold("a", 10_000_000 - 2930 * 1024);
+  expect(() => greedy?.grow(3_000_000)).toThrow(expect.objectContaining({ code: "unavailable" }));
+  expect(new ThreadCounts(memory, 0).wished).toBe(0);
+  greedy?.release();
+  const newcomer = asking?.open("b");
+  const ask = () => {
+    expect(() => newcomer?.grow(3_000_000)).toThrow(expect.objectContaining({ code: "unavailable" }));
+    look();
+    return holding?.ended.map(({ client, reason }) => [client, reason]);
+  };
+  // With the whole kilobytes of the wish it is full to the last byte.
+  expect(ask()).toEqual([]);
+  held?.share.grow(1);
+  expect(ask()).toEqual([["a", "memory"]]);
+  newcomer?.grow(3_000_000);
+});
+
+test("a server that sets no rules has the default minimum", () => {
+  start();
+  const budget = new MemoryBudget(1000);
+  const [share, message] = [budget.open(0, "a"), new Message()];
+  share.receiving = message;
+  vi.advanceTimersByTime(30_999);
+  expect(message.errors).toEqual([]);
+  vi.advanceTimersByTime(1);
+  const rate = `less than ${SERVER_DEFAULTS.minClientRate} bytes per second (--min-client-rate)`;
+  expect(message.errors).toEqual([`deadline_exceeded: The client sends or takes ${rate}; go on faster.`]);
+  budget.close();
 });
 
 test("thousands are looked at in several turns of the event loop, each at every look", async () => {
