@@ -1,6 +1,12 @@
 import { expect, test } from "vitest";
 import { CancelSource } from "../../../src/platform/async/cancel-source.ts";
-import { areCallLimits, arrivalLimits, hasClientAlone, limitTime } from "../../../src/platform/limits/call-limits.ts";
+import {
+  areCallLimits,
+  arrivalLimits,
+  hasClientAlone,
+  limitsOfCopy,
+  limitTime,
+} from "../../../src/platform/limits/call-limits.ts";
 
 const NONE = { deadline: undefined, priority: 0, client: 0, queueTimeoutMs: 0, depth: 0, warmUp: undefined };
 const SOME = [{ deadline: 5 }, { priority: 1 }, { queueTimeoutMs: 1 }, { depth: 1 }, { warmUp: 0 }, { fromHook: true }];
@@ -18,6 +24,12 @@ test("a request has limits from the start if it has a deadline, or a client othe
   expect(arrivalLimits(undefined, 0)).toBeUndefined();
   expect(arrivalLimits(5, 0)).toEqual({ deadline: 5, client: 0 });
   expect(arrivalLimits(undefined, 1)).toEqual({ deadline: undefined, client: 1 });
+});
+
+test("a copy has a deadline of its own and no place among clients, and is a call deeper", () => {
+  const limits = { deadline: 9, client: 3, priority: 1, queueTimeoutMs: 5, depth: 1, fromHook: true };
+  expect(limitsOfCopy(limits, 7)).toEqual({ deadline: 7, depth: 2, fromHook: true });
+  expect(limitsOfCopy(undefined, undefined)).toEqual({ depth: 1 });
 });
 
 test("limits of another thread are finite numbers, a boolean, or absent", () => {

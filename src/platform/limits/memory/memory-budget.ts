@@ -83,11 +83,11 @@ export class MemoryBudget {
    * Throws `unavailable` unless a request with `ownBytes` could get `bytes` more now. For its `share`, others are ended
    * that hold more than theirs.
    */
-  check(bytes: number, ownBytes: number, share?: MemoryShare): void {
+  check(bytes: number, ownBytes: number, share: MemoryShare): void {
     for (;;) {
       const problem = this.#problem(bytes, ownBytes);
       if (problem === undefined) return;
-      if (share === undefined || !this.overload.makeRoom(bytes, share)) throw problem();
+      if (!this.overload.makeRoom(bytes, share)) throw problem();
     }
   }
 

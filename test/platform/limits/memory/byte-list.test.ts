@@ -135,6 +135,12 @@ it("takes nothing back that it has given away", async () => {
 
 const held = () => process.memoryUsage().arrayBuffers;
 
+it("leaves small memory, and what threads share, as it is", () => {
+  const [small, large] = [256 * 1024 - 1, 256 * 1024].map((bytes) => new ArrayBuffer(bytes));
+  for (const memory of [small, large, new SharedArrayBuffer(MEGABYTE)]) freeBuffer(memory as ArrayBufferLike);
+  expect([small?.byteLength, large?.byteLength]).toEqual([256 * 1024 - 1, 0]);
+});
+
 it("gives memory back without waiting for a collection of garbage", async () => {
   const buffer = Buffer.allocUnsafeSlow(BYTES);
   // Not compared with what was held before: garbage of other tests is collected by the allocation.

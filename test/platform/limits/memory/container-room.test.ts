@@ -2,6 +2,7 @@ import { expect, onTestFinished, test, vi } from "vitest";
 import { containerRoom, watchContainerRoom } from "../../../../src/platform/limits/memory/container-room.ts";
 import { MemoryBudget } from "../../../../src/platform/limits/memory/memory-budget.ts";
 import type { MemoryShare } from "../../../../src/platform/limits/memory/memory-share.ts";
+import { MessageArrival } from "../../../../src/platform/limits/memory/message-arrival.ts";
 
 const MIB = 1024 ** 2;
 const refused = expect.objectContaining({ code: "unavailable", message: expect.stringMatching(/container has \d+ b/) });
@@ -27,7 +28,7 @@ function hold(budget: MemoryBudget, mebibytes: number): MemoryShare {
 }
 
 test("a request that would take the container's last memory is refused, though it is alone", () => {
-  hasFree(100);
+  hasFree(99);
   const budget = openBudget();
   expect(() => hold(budget, 34)).toThrow(refused);
   hold(budget, 33);
@@ -47,8 +48,28 @@ test("requests that were there when the memory was read may still be copied", ()
   const first = hold(budget, 30);
   hasFree(100);
   expect(() => hold(budget, 14)).toThrow(refused);
+  hold(budget, 13).release();
   first.release();
   hold(budget, 33);
+});
+
+test("what is announced may take what those hold who wait for their clients", () => {
+  hasFree(100);
+  const budget = openBudget();
+  const waiting = hold(budget, 20);
+  const newcomer = budget.open(0, "b");
+  expect(() => newcomer.checkAnnounced(14 * MIB)).toThrow(refused);
+  new MessageArrival(waiting);
+  newcomer.checkAnnounced(14 * MIB);
+  newcomer.release();
+});
+
+test("free memory that nobody reads again stays as it was", () => {
+  vi.useFakeTimers({ toFake: ["Date"] });
+  onTestFinished(() => void vi.useRealTimers());
+  hasFree(100);
+  vi.setSystemTime(Date.now() + 200);
+  expect([containerRoom.has(33 * MIB), containerRoom.has(34 * MIB)]).toEqual([true, false]);
 });
 
 test("small requests are answered to the last", () => {

@@ -46,6 +46,10 @@ describe("free memory", () => {
     expect(freeMemory(folder)).toEqual({ bytes: 0, of: "this container" });
   });
 
+  it.runIf(process.platform === "linux")("is that of this system unless another is given", () => {
+    expect(freeMemory()?.bytes).toBeGreaterThan(0);
+  });
+
   it("is not known where the system does not tell", async () => {
     expect(freeMemory(tempFolder())).toBeUndefined();
   });

@@ -1,8 +1,11 @@
 import { expect, test } from "vitest";
+import { ImageReservation } from "../../../../src/platform/limits/memory/image-reservation.ts";
 import { MemoryBudget } from "../../../../src/platform/limits/memory/memory-budget.ts";
 import { MessageArrival } from "../../../../src/platform/limits/memory/message-arrival.ts";
+import { threadMemory } from "../../../../src/platform/limits/memory/thread-memory.ts";
 import { ThreadCounts } from "../../../../src/platform/limits/thread-counts.ts";
 
+const KIB = 1024;
 const full = expect.objectContaining({
   code: "unavailable",
   message: expect.stringContaining("--max-queue-bytes 100"),
@@ -58,6 +61,7 @@ test("what was counted on the way in is not counted again", () => {
   const [first, second] = [budget.open(), budget.open()];
   first.grow(60);
   first.growTo(50);
+  expect(first.bytes).toBe(60);
   first.growTo(80);
   expect(() => second.grow(21)).toThrow(full);
   second.grow(20);
@@ -70,6 +74,8 @@ test("a share that was released takes nothing any more", () => {
   share.release();
   share.release();
   expect(() => share.grow(1)).toThrow(expect.objectContaining({ code: "cancelled" }));
+  share.growTo(0);
+  share.setTo(0);
   budget.open().check(100);
 });
 
@@ -88,6 +94,11 @@ test("threads have one budget together, in which a request that two of them have
   running?.growTo(300 * 1024);
   expect(other?.heldBytes).toBe(300 * 1024);
   running?.release();
+  received?.shrink(1);
+  const again = main?.open(received?.bytes);
+  again?.growTo(300 * 1024);
+  again?.release();
+  received?.grow(1);
   expect(other?.heldBytes).toBe(200 * 1024);
   received?.release();
   expect(main?.heldBytes).toBe(0);
@@ -104,9 +115,19 @@ test("a request may be the only one with what its parts hold, and not with what 
   share.releaseAll();
   const stream = budget.open();
   const [first, second] = [stream.split(0), stream.split(0)];
-  first.grow(80);
+  for (const bytes of [80, 40]) first.grow(bytes);
   expect(() => second.grow(80)).toThrow(expect.objectContaining({ code: "unavailable" }));
   stream.releaseAll();
+});
+
+test("a share is set to no more than there is room for", () => {
+  const budget = new MemoryBudget(100);
+  budget.open().grow(60);
+  const share = budget.open();
+  expect(share.isWireOnly).toBe(false);
+  share.setTo(40);
+  expect(() => share.setTo(41)).toThrow(full);
+  expect(share.bytes).toBe(40);
 });
 
 test("a share is set, shrunk and split within what it holds", () => {
@@ -166,4 +187,40 @@ test("a request is not alone once another thread holds a kilobyte", () => {
   expect(() => share?.grow(200 * 1024)).toThrow("The requests under way hold");
   received?.release();
   share?.grow(200 * 1024);
+});
+
+test("what a part is sent as counts beyond what is counted as the part already", () => {
+  const share = new MemoryBudget(1000).open();
+  share.partBytes = 30;
+  expect([10, 30, 50].map((bytes) => share.beyondPart(bytes))).toEqual([0, 0, 20]);
+});
+
+test("room is made by an end of which nobody is told", () => {
+  const budget = new MemoryBudget(1000);
+  const waiting = budget.open(0, "a");
+  new MessageArrival(waiting).add(900);
+  const newcomer = budget.open(0, "b");
+  newcomer.grow(400);
+  expect([waiting.bytes, budget.heldBytes]).toEqual([0, 400]);
+});
+
+test("a budget adds to the limit of all threads until it is closed, but for a further one of the same server", () => {
+  const kept = new MemoryBudget(KIB);
+  const before = threadMemory.limitBytes;
+  const budgets = [new MemoryBudget(5 * KIB), new MemoryBudget(7 * KIB, undefined, false)];
+  expect(threadMemory.limitBytes - before).toBe(5 * KIB);
+  for (const budget of budgets) budget.close();
+  expect(threadMemory.limitBytes).toBe(before);
+  kept.close();
+});
+
+test("images that leave no room keep large requests out, which tells what both hold, and no small ones", () => {
+  const budget = new MemoryBudget(2 ** 30);
+  budget.open().grow(1);
+  const { limitBytes } = threadMemory;
+  const images = new ImageReservation(limitBytes);
+  expect(() => budget.open().check(64 * KIB + 1)).toThrow(`The requests under way hold ${limitBytes + 1} bytes`);
+  budget.open().check(64 * KIB);
+  images.release();
+  budget.open().check(64 * KIB + 1);
 });

@@ -21,6 +21,12 @@ it("keeps neither small memory, nor more than it may hold, nor what went to anot
   structuredClone(gone, { transfer: [gone] });
   for (const memory of [new ArrayBuffer(KILOBYTE), new ArrayBuffer(17 * MEGABYTE), gone]) pool.release(memory);
   for (const bytes of [0, KILOBYTE, 600 * KILOBYTE, 17 * MEGABYTE]) expect(pool.take(bytes)).toBeUndefined();
+  const [least, most] = [64 * KILOBYTE, 16 * MEGABYTE].map((bytes) => new ArrayBuffer(bytes));
+  for (const memory of [least, most]) {
+    pool.release(memory as ArrayBuffer);
+    expect(pool.take(64 * KILOBYTE - 1)).toBeUndefined();
+    expect(pool.take(memory?.byteLength as number)).toBe(memory);
+  }
 });
 
 it("lets the oldest go for newer ones", () => {

@@ -68,6 +68,9 @@ describe("a message that arrives", () => {
     expect([arrival.countedBytes, memory.heldBytes]).toEqual([50_000, 50_000]);
     arrival.add(1);
     expect([arrival.countedBytes, memory.heldBytes]).toEqual([50_001, 50_001]);
+    const longer = arrive(new MemoryBudget(LENGTH), LENGTH);
+    for (const bytes of [20_000, 65_536]) longer.add(bytes);
+    expect(longer.countedBytes).toBe(20_000 + 64 * 1024);
   });
 
   it("is ended by its own function, and lets another one that has taken its place wait on", () => {

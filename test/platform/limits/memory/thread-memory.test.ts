@@ -82,5 +82,6 @@ test("threads that find no place of their own share the last one", async () => {
   late.add(2 * KIB);
   expect([...cells.subarray(-2)]).toEqual([5000 + cells.length - 2, 2]);
   expect(cells).toHaveLength(2 + 2 * 256);
+  expect(late.heldBytes).toBe(2 * KIB);
   cells.set(before);
 });
