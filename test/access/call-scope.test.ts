@@ -84,6 +84,41 @@ it("a scope is due once its time is over, until it has adopted a later one", () 
   expect([scope.isDue, scope.user, scope.knows("b")]).toEqual([false, "ops", false]);
 });
 
+describe("a call that lasts", () => {
+  const later = (models: string) => {
+    const text = `allow: [{ who: ann, kinds: infer, models: ${models} }]`;
+    return new CallScope("inference", readRules(parseYaml(text, "rules.yaml"), "rules.yaml"), { names: ["ann"] });
+  };
+
+  it("goes on while it may name the models that it has named, and others by then", () => {
+    const scope = scopeOf("inference", "ann");
+    scope.assertModel("a");
+    scope.adopt(later("[a, c]"));
+    scope.assertModel("c");
+    expect(() => scope.adopt(later("c"))).toThrow(denied(`ann may not run the model "a"${RULE}`));
+  });
+
+  it("ends where it could name any model, and may name some alone by now", () => {
+    const problem = `may name some models alone by now${RULE}`;
+    scopeOf("control", "ops").adopt(scopeOf("control", "ops"));
+    expect(() => scopeOf("control", "ops").adopt(scopeOf("control", "part"))).toThrow(denied(`part ${problem}`));
+    // A thousand stand for any: no more are remembered.
+    for (const count of [999, 1000, 1001]) {
+      const scope = scopeOf("inference", "ann");
+      for (let model = 0; model < count; model++) scope.assertModel(`team-${model}`);
+      const adopt = () => scope.adopt(later('"team-*"'));
+      if (count < 1000) expect(adopt).not.toThrow();
+      else expect(adopt).toThrow(denied(`ann ${problem}`));
+    }
+  });
+
+  it("has named no model by a name of more than 1024 characters", () => {
+    const probe = scopeOf("health");
+    for (const length of [1024, 1025]) probe.assertModel("x".repeat(length));
+    expect([1024, 1025].map((length) => probe.knows("x".repeat(length)))).toEqual([true, false]);
+  });
+});
+
 test("a call runs in its scope to its last await, and no other does", async () => {
   const [one, other] = [scopeOf("read", "ann"), scopeOf("read", "ops")];
   const seen = await Promise.all(

@@ -1,6 +1,6 @@
-import { writeFileSync } from "node:fs";
+import { appendFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { describe, expect, it } from "vitest";
+import { describe, expect, it, vi } from "vitest";
 import { createToken, hashToken } from "../../../src/access/authentication/credential-files.ts";
 import {
   type AuthenticationOptions,
@@ -210,6 +210,23 @@ it("a call that lasts is ended once its credentials count no more, unless it is 
   writeFileSync(files.tokens, `admin:${hashToken(TOKENS.admin)}\n`);
   await all.refresh();
   await expect.poll(() => ended).toEqual(["user: unauthenticated"]);
+});
+
+it("a call that lasts is not asked about again while nothing has changed, or what has cannot be read", async () => {
+  const files = await authFiles();
+  const all = await openWith(files);
+  const caller = callerOf(bearer(TOKENS.user));
+  const scope = await all.enter("read", caller);
+  const adopt = vi.spyOn(scope, "adopt");
+  all.watch({ kind: "read", caller, scope, end: () => {} });
+  expect(await all.refresh()).toEqual([]);
+  writeFileSync(files.users, "no user");
+  await expect(all.refresh()).rejects.toMatchObject({ code: "failed_precondition" });
+  await new Promise(setImmediate);
+  expect(adopt).not.toHaveBeenCalled();
+  appendFileSync(files.tokens, `other:${hashToken(createToken())}\n`);
+  await expect(all.refresh()).rejects.toMatchObject({ code: "failed_precondition" });
+  await expect.poll(() => adopt.mock.calls.length).toBe(1);
 });
 
 it("a name and its password stand apart by a colon, and both are there", async () => {
