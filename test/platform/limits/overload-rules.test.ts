@@ -250,8 +250,10 @@ test("a part is looked at by itself once that is asked for, until it is released
   expect(message.errors).toEqual([]);
 });
 
-test("a part that finds no room for what it receives is not ended for itself", () => {
+test("a part that finds no room ends neither itself nor the request that it is a part of", () => {
   const { hold } = start({ minClientRate: 0 });
+  const whole = hold("b", 1_000_000);
+  const ofWhole = whole.share.split(500_000);
   const { share, message } = hold("a", 4_000_000);
   share.receiving = undefined;
   const part = share.split(3_000_000);
@@ -259,8 +261,9 @@ test("a part that finds no room for what it receives is not ended for itself", (
   part.watch();
   look(3);
   expect(part.pace?.isKnown).toBe(true);
-  expect(() => part.grow(7_000_000)).toThrow(expect.objectContaining({ code: "unavailable" }));
-  expect(message.errors).toEqual([]);
+  for (const each of [part, ofWhole])
+    expect(() => each.grow(7_000_000)).toThrow(expect.objectContaining({ code: "unavailable" }));
+  expect([message.errors, whole.message.errors]).toEqual([[], []]);
 });
 
 test("who holds a place for which others wait is ended once its client was waited for two thirds of a span", () => {

@@ -121,6 +121,7 @@ const withTimes = withHeader(ONE, (header) => {
 test.each<[string, Buffer, string]>([
   ["GNU's header", makeTarball([{ name: "././@LongLink", type: "L", text: "long/name\0" }, ...ONE]), "long/name"],
   ["the field before it", withHeader(ONE, (header) => void header.write("some/folder", 345)), "some/folder/a"],
+  ["all of that field", withHeader(ONE, (header) => void header.write("p".repeat(155), 345)), `${"p".repeat(155)}/a`],
   ["the name alone where GNU has times in that field", withTimes, "a"],
   [
     "GNU's header before one that says nothing of names",
