@@ -1,5 +1,10 @@
+import { Server, Socket } from "node:net";
 import { afterEach, beforeEach, expect, test, vi } from "vitest";
-import { type DescriptorCount, DescriptorReserve } from "../../../src/platform/limits/connection-limit.ts";
+import {
+  ConnectionLimit,
+  type DescriptorCount,
+  DescriptorReserve,
+} from "../../../src/platform/limits/connection-limit.ts";
 
 beforeEach(() => void vi.useFakeTimers({ toFake: ["performance"] }));
 afterEach(() => void vi.useRealTimers());
@@ -44,4 +49,53 @@ test("a count of more than half of them is believed for a moment", () => {
 test("where the system does not tell, connections take what there is", () => {
   const { reserve } = reserveOf(() => undefined);
   expect([reserve.take(), reserve.take()]).toEqual([undefined, undefined]);
+});
+
+/** Opens connections inside of a process with so many descriptors, of which as many threads open some. */
+function innerOf(max: number, threads: number) {
+  const descriptors = new DescriptorReserve(() => ({ open: 0, max }));
+  const limit = new ConnectionLimit({ max: 0, onProblem: () => {}, descriptors });
+  return { limit, open: (client: Socket) => limit.openInner(client, threads, () => new Socket()) };
+}
+
+test("a client has its share of the descriptors for connections inside of the process, and eight in any case", () => {
+  const { open } = innerOf(1024, 2);
+  const [one, other] = [new Socket(), new Socket()];
+  const own = Array.from({ length: 64 }, () => open(one));
+  expect(() => open(one)).toThrow(
+    expect.objectContaining({ code: "resource_exhausted", message: expect.stringContaining("The client has 64 req") }),
+  );
+  own.pop()?.emit("close");
+  own.push(open(one));
+  for (let count = 0; count < 32; count++) open(other);
+  expect(() => open(other)).toThrow("The client has 32 requests");
+  for (const socket of own) socket.emit("close");
+  for (let count = 0; count < 32; count++) open(other);
+  expect(() => open(other)).toThrow("The client has 64 requests");
+  const few = innerOf(64, 1);
+  for (let count = 0; count < 8; count++) few.open(one);
+  expect(() => few.open(one)).toThrow("The client has 8 requests");
+});
+
+test("connections inside of the process end an idle one for the last descriptors, and are refused where there is none", () => {
+  const { limit, open } = innerOf(64, 1);
+  const port = new Server();
+  limit.guard(port);
+  const idle: Socket = Object.defineProperty(new Socket(), "remoteAddress", { value: "a" });
+  port.emit("connection", idle);
+  const clients = Array.from({ length: 5 }, () => new Socket());
+  const sockets = Array.from({ length: 30 }, (_, at) => open(clients[at % 4] as Socket));
+  expect(idle.destroyed).toBe(false);
+  const [last] = clients.slice(-1) as [Socket];
+  open(last);
+  expect(idle.destroyed).toBe(true);
+  const refused = expect.objectContaining({
+    code: "unavailable",
+    message: expect.stringContaining("64 descriptors are"),
+  });
+  expect(() => open(last)).toThrow(refused);
+  sockets[0]?.emit("close");
+  expect(() => open(last)).toThrow(refused);
+  sockets[1]?.emit("close");
+  open(last);
 });

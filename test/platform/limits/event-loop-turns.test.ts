@@ -1,6 +1,6 @@
 import { setImmediate as nextTurn } from "node:timers/promises";
 import { afterEach, beforeEach, expect, it, vi } from "vitest";
-import { EventLoopTurns, TurnUse } from "../../../src/platform/limits/event-loop-turns.ts";
+import { EventLoopTurns, isSmallPiece, TurnUse } from "../../../src/platform/limits/event-loop-turns.ts";
 import { TurnClient } from "../../../src/platform/limits/waiting-work.ts";
 
 // The clock goes on by work alone: another process that takes the core would be charged to the client that is served.
@@ -51,6 +51,14 @@ it("has no time left for any connection in a turn that has taken long", () => {
   turns.begin(new TurnUse());
   work(10);
   expect(turns.begin(new TurnUse())).toBe(0);
+});
+
+it("has two milliseconds of a turn for a connection as for any, and then little", () => {
+  const turns = new EventLoopTurns();
+  turns.begin(new TurnUse());
+  work(2);
+  expect(turns.begin(new TurnUse())).toBe(0.1);
+  expect([isSmallPiece(8192), isSmallPiece(8193)]).toEqual([true, false]);
 });
 
 it("begins again with the next turn", async () => {

@@ -21,15 +21,15 @@ function openPorts(
   limit.guard(port);
   limit.ofSidePort(options.side ?? 0).guard(side);
   const ended: Socket[] = [];
-  const connect = (value: string, isBusy?: () => boolean, to = port) => {
+  const connect = (value: string, isBusy?: () => boolean, to = port, facts = {}) => {
     const socket: Socket = Object.defineProperty(new Socket(), "remoteAddress", { value });
     socket.on("error", () => {});
     const own = { isWorking: () => true, movedBytes: () => 0, end: () => void ended.push(socket) };
-    if (isBusy !== undefined) describeConnection(socket, { isBusy, ...own });
+    if (isBusy !== undefined) describeConnection(socket, { isBusy, ...own, ...facts });
     to.emit("connection", socket);
     return socket;
   };
-  return { connect, ended, problems, side };
+  return { connect, ended, problems, port, side };
 }
 
 const [idleUse, busyUse] = [() => false, () => true];
@@ -116,4 +116,43 @@ test("where no descriptor is left, an idle connection of any client makes room, 
     { kind: "descriptors", max: 100, hasEnded: true },
     { kind: "descriptors", max: 100, hasEnded: false },
   ]);
+});
+
+test("a busy connection makes room that waits for its client, where next to nothing has moved since the last look", () => {
+  const { connect, ended, problems, port } = openPorts(4);
+  const moved = [1000, 1000, 1000, 1000];
+  const greedy = moved.map((_, at) =>
+    connect("a", busyUse, port, { isWorking: () => at === 0, movedBytes: () => moved[at] }),
+  );
+  expect(connect("c").destroyed).toBe(true);
+  vi.advanceTimersByTime(2000);
+  // 256 bytes per second, and one more.
+  [moved[1], moved[2]] = [1513, 1512];
+  expect([connect("c").destroyed, ended]).toEqual([false, [greedy[2]]]);
+  expect(problems.at(-1)).toEqual({ kind: "quiet", open: 4 });
+  moved[3] = 1513;
+  expect(connect("d").destroyed).toBe(true);
+  vi.advanceTimersByTime(50);
+  moved[3] = 1512;
+  expect([connect("d").destroyed, ended]).toEqual([false, [greedy[2], greedy[3]]]);
+});
+
+test("a look of more than two minutes ago says nothing of what has moved since", () => {
+  for (const [ms, isRefused] of [
+    [120_000, false],
+    [120_001, true],
+  ] as const) {
+    const { connect, port } = openPorts(4);
+    for (let count = 0; count < 4; count++) connect("a", busyUse, port, { isWorking: () => false });
+    connect("c");
+    vi.advanceTimersByTime(ms);
+    expect(connect("c").destroyed).toBe(isRefused);
+  }
+});
+
+test("a connection that could not be accepted is told", () => {
+  const { port, problems } = openPorts(1);
+  const error = new Error("EMFILE");
+  port.emit("error", error);
+  expect(problems).toEqual([{ kind: "accept", error }]);
 });

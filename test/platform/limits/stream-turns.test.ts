@@ -49,6 +49,21 @@ it("lets a client with one answer go on beside one with a thousand", async () =>
   expect(count).toBe(4000);
 });
 
+it("lets what waits go on beside any number of ends", async () => {
+  await nextTurn();
+  const noted: string[] = [];
+  const turns = new StreamTurns(1);
+  for (let part = 0; part < 4; part++) expect(turns.next()).toBeUndefined();
+  const ends = Array.from({ length: 100 }, async () => {
+    await StreamTurns.end(2);
+    noted.push("end");
+  });
+  await turns.next();
+  noted.push("part");
+  await Promise.all(ends);
+  expect([noted.indexOf("part"), noted.length]).toEqual([3, 101]);
+});
+
 it("lets each of a thousand answers go on, 32 in a turn at most", async () => {
   await nextTurn();
   let count = 0;

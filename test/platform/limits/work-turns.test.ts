@@ -1,8 +1,8 @@
 import { Server, Socket } from "node:net";
 import { setImmediate as nextTurn } from "node:timers/promises";
-import { expect, it } from "vitest";
+import { expect, it, onTestFinished, vi } from "vitest";
 import { ConnectionLimit } from "../../../src/platform/limits/connection-limit.ts";
-import { goOnTogether } from "../../../src/platform/limits/work-turns.ts";
+import { goOnTogether, WorkTurns } from "../../../src/platform/limits/work-turns.ts";
 
 const SMALL = 100;
 const LARGE = 100_000;
@@ -77,4 +77,23 @@ it("lets clients have one request after the other go on in turn, however many co
   await nextTurn();
   expect(done.slice(0, 7)).toEqual(["0", "few", "1", "few", "2", "few", "3"]);
   while (done.length < 44) await nextTurn();
+});
+
+it("does work of a kind at once while there is time for it, with what it starts, and else in a later turn", async () => {
+  await nextTurn();
+  let clockMs = performance.now();
+  const clock = vi.spyOn(performance, "now").mockImplementation(() => clockMs);
+  onTestFinished(() => clock.mockRestore());
+  const kind = new WorkTurns();
+  const done: string[] = [];
+  const fail = () => {
+    clockMs += 10;
+    kind.take(() => done.push("started by it"));
+    throw new Error("it fails");
+  };
+  expect(() => kind.take(fail)).toThrow("it fails");
+  kind.take(() => done.push("later"));
+  expect(done).toEqual(["started by it"]);
+  while (done.length < 2) await nextTurn();
+  expect(done).toEqual(["started by it", "later"]);
 });
