@@ -320,6 +320,7 @@ test("what another thread has no room for is given at the next look, unless ther
   };
   // With the whole kilobytes of the wish it is full to the last byte.
   expect(ask()).toEqual([]);
+  expect(new ThreadCounts(memory, 0).wished).toBe(0);
   held?.share.grow(1);
   expect(ask()).toEqual([["a", "memory"]]);
   newcomer?.grow(3_000_000);
