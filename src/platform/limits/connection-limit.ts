@@ -154,9 +154,8 @@ class InnerConnections {
   /** `descriptors`: those of all that this thread may have. */
   open(client: TurnClient, descriptors: number, open: () => Socket): Socket {
     const own = this.#clients.get(client) ?? 0;
-    const clients = this.#clients.size + (own === 0 ? 1 : 0);
     // Each takes two.
-    if (own >= Math.max(LEAST_INNER, descriptors / (2 * INNER_PART * clients)))
+    if (own >= Math.max(LEAST_INNER, descriptors / (2 * INNER_PART * this.#clients.size)))
       throw new ServingError(
         "resource_exhausted",
         `The client has ${own} requests under way that are passed on in the server, as many as it may have with its descriptors (ulimit -n); send again when one is answered.`,

@@ -67,6 +67,7 @@ test("a client has its share of the descriptors for connections inside of the pr
   );
   own.pop()?.emit("close");
   own.push(open(one));
+  expect(() => open(one)).toThrow("The client has 64 requests");
   for (let count = 0; count < 32; count++) open(other);
   expect(() => open(other)).toThrow("The client has 32 requests");
   for (const socket of own) socket.emit("close");
