@@ -17,7 +17,7 @@ export const LOG_SETTINGS = {
     placeholder: "LEVEL",
     default: "info",
     alsoEnv: "LOG_LEVEL",
-    help: "lowest level to log",
+    help: "lowest level",
     commands: BOTH,
   },
   logFormat: {

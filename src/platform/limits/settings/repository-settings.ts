@@ -187,7 +187,7 @@ export const REPOSITORY_SETTINGS = {
     placeholder: "SECONDS",
     /** Storage providers charge for each list. */
     default: 30_000,
-    help: "time between checks of the same remote address; 0 disables",
+    help: "time between checks of a remote address; 0 disables",
     details: "In addition to --poll-interval, since each check of a bucket is a request.",
     commands: SERVE,
   },
