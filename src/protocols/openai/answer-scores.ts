@@ -9,7 +9,7 @@ import { mostRows, type ServableDescription } from "../../serving/servable-descr
 import { elementNumbers } from "../../tensor/elements.ts";
 import { type ChosenSignature, chooseSignature } from "../../tensor/signature/choose-signature.ts";
 import { type TensorSpec, toSize } from "../../tensor/signature/signature.ts";
-import { createTensor, createTensors, elementCount, type Tensor } from "../../tensor/tensor.ts";
+import { byteSize, createTensor, createTensors, elementCount, type Tensor } from "../../tensor/tensor.ts";
 import { answeredTensors } from "../answered-tensors.ts";
 import { FLOATS } from "./answer-numbers.ts";
 import { readBody } from "./answer-text.ts";
@@ -63,7 +63,7 @@ async function answerScores(wish: PairsWish, { exchange, service }: Asked, write
     const { model } = lease.description;
     const { rows, numbers, promptTokens, headers } = hasEntry(lease.description, "rerank")
       ? await rank(lease, wish, call)
-      : await inferScores(lease, wish, call);
+      : await inferScores(lease, wish, { call, exchange });
     const scores = createTensor("float32", [rows], numbers);
     return {
       contentType: "application/json",
@@ -75,9 +75,10 @@ async function answerScores(wish: PairsWish, { exchange, service }: Asked, write
   }
 }
 
-async function rank(lease: Lease, { queries, texts, request }: PairsWish, call: CallOptions): Promise<NumbersAnswer> {
+async function rank(lease: Lease, wish: PairsWish, call: CallOptions): Promise<NumbersAnswer> {
+  const { sides, queries, texts, request } = wish;
   const [count] = queries.shape;
-  if (count !== 1) throw wrongMember("text_1", `a list of ${count} texts`, "one text, which the function rerank takes");
+  if (count !== 1) throw wrongMember(sides[0], `a list of ${count} texts`, "one text, which the function rerank takes");
   return inferNumbers(lease, { entry: "rerank", request, call }, texts.data.length);
 }
 
@@ -114,8 +115,27 @@ function isScores({ dtype, shape }: TensorSpec): boolean {
   return FLOATS.includes(dtype) && ["-1", "-1,1"].includes(shape?.map(toSize).join() ?? "");
 }
 
+/** Bytes of the queries of all pairs at most: a model gets each of them for itself. */
+const MAX_QUERY_BYTES = 32 * 1024 * 1024;
+
+/** Counts the queries of all pairs, each of which is copied; throws `invalid_argument` for too many bytes. */
+function holdQueries({ sides: [side], queries, texts }: PairsWish, exchange: HttpExchange): void {
+  const count = queries.data.length === 1 ? texts.data.length : 1;
+  const bytes = count * byteSize(queries);
+  const most = Math.min(MAX_QUERY_BYTES, exchange.maxMessageBytes);
+  if (bytes > most) throw wrongMember(side, `${byteSize(queries)} bytes for ${count} pairs`, `${most} in all pairs`);
+  exchange.hold(bytes);
+}
+
+interface PairsCall {
+  readonly call: CallOptions;
+  readonly exchange: HttpExchange;
+}
+
 /** Runs a leased {@link pairModel}, several times if it does not take all pairs at once. */
-async function inferScores(lease: Lease, { queries, texts }: PairsWish, call: CallOptions): Promise<NumbersAnswer> {
+async function inferScores(lease: Lease, wish: PairsWish, { call, exchange }: PairsCall): Promise<NumbersAnswer> {
+  const { queries, texts } = wish;
+  holdQueries(wish, exchange);
   const model = pairModel(lease.description);
   if (model === undefined) throw new ServingError("internal", "The model takes no pairs of texts.");
   const { signature, first, second, output, maxPairs } = model;

@@ -42,6 +42,8 @@ export const readEmbedJob = defineJob(import.meta.url, "readEmbedJob", readEmbed
 export interface PairsWish extends NumbersWish {
   /** The text that all fit, or one for each. */
   readonly queries: Tensor<"bytes">;
+  /** The members that had both. */
+  readonly sides: readonly [queries: string, texts: string];
 }
 
 /** A request for the order of documents. */
@@ -69,7 +71,8 @@ function readRerank(bytes: Uint8Array): RerankWish {
   const topCount = body.number("top_n", { isWhole: true, min: 0 }) ?? documents.length;
   const returnsDocuments = body.boolean("return_documents") ?? false;
   const request = writeRequest({ query, documents, more: body.rest() });
-  return { model, queries: toTensor([query]), texts: toTensor(documents), topCount, returnsDocuments, request };
+  const both = { queries: toTensor([query]), texts: toTensor(documents), sides: ["query", "documents"] as const };
+  return { model, ...both, topCount, returnsDocuments, request };
 }
 
 /** The names of both sides of vLLM's pairs, newer ones behind. */
@@ -85,13 +88,14 @@ const SIDES = [
 function readScore(bytes: Uint8Array): PairsWish {
   const body = parseMembers(bytes);
   const model = body.text("model") ?? "";
-  const [first, second] = SIDES.find(([name]) => body.value(name) !== undefined) ?? SIDES[0];
+  const sides = SIDES.find(([name]) => body.value(name) !== undefined) ?? SIDES[0];
+  const [first, second] = sides;
   const [queries, documents] = [readTexts(body, first), readTexts(body, second)];
   const [query] = queries;
   if (queries.length > 1 && queries.length !== documents.length)
     throw wrongMember(first, `a list of ${queries.length} texts`, `one text, or ${documents.length} as ${second} has`);
   const request = writeRequest({ query, documents, more: body.rest() });
-  return { model, queries: toTensor(queries), texts: toTensor(documents), request };
+  return { model, queries: toTensor(queries), texts: toTensor(documents), sides, request };
 }
 
 /** {@link readScore} for a codec thread. */

@@ -66,6 +66,19 @@ describe("score", () => {
     expect(body.data.map(({ score }: { score: number }) => score)).toEqual([0.75, 0.25]);
     const pairs = await post("/v1/score", { model: "talk", text_1: ["a", "b"], text_2: ["a", "b"] });
     expect([pairs.status, pairs.body.error.param]).toEqual([400, "text_1"]);
+    const newer = await post("/v1/score", { model: "talk", queries: ["a", "b"], documents: ["a", "b"] });
+    expect(newer.body.error).toMatchObject({ param: "queries", message: expect.stringContaining("queries") });
+  });
+
+  it("refuses a query that would be too long once each document has it", async () => {
+    const long = { model: "pairs", text_1: "good ".repeat(20_000), text_2: Array.from({ length: 512 }, () => "bad") };
+    const { status, body } = await post("/score", long);
+    expect([status, body.error]).toMatchObject([
+      400,
+      { param: "text_1", message: expect.stringContaining("33554432") },
+    ]);
+    const { query, documents } = { query: long.text_1, documents: long.text_2 };
+    expect((await post("/rerank", { model: "pairs", query, documents })).body.error.param).toBe("query");
   });
 
   it.each([
