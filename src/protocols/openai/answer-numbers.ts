@@ -42,7 +42,8 @@ export async function answerVectors(
 ): Promise<HttpAnswer> {
   exchange.record.model = wish.model;
   const call = exchange.callInfo();
-  const lease = await leaseFor(service, { model: wish.model, entries: ["embed"] }, call, isEmbeddingModel);
+  const own = { isEnough: isEmbeddingModel, does: "takes texts and gives vectors" };
+  const lease = await leaseFor(service, { model: wish.model, entries: ["embed"] }, call, own);
   try {
     const made = await embed(lease, wish, call);
     const { rows, columns, numbers, headers } = made;

@@ -58,7 +58,8 @@ async function answerScores(wish: PairsWish, { exchange, service }: Asked, write
   exchange.record.model = wish.model;
   const call = exchange.callInfo();
   const isEnough = (description: ServableDescription) => pairModel(description) !== undefined;
-  const lease = await leaseFor(service, { model: wish.model, entries: ["rerank"] }, call, isEnough);
+  const own = { isEnough, does: "scores pairs of texts" };
+  const lease = await leaseFor(service, { model: wish.model, entries: ["rerank"] }, call, own);
   try {
     const { model } = lease.description;
     const { rows, numbers, promptTokens, headers } = hasEntry(lease.description, "rerank")

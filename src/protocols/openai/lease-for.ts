@@ -11,22 +11,28 @@ interface Wanted {
   readonly entries: readonly string[];
 }
 
+/** Models that answer without a function of hooks. */
+interface OwnAnswer {
+  readonly isEnough: (description: ServableDescription) => boolean;
+  /** Such a model in words, behind "or one that". */
+  readonly does: string;
+}
+
 /**
  * Leases the version that answers a request. Throws `not_found` for an unknown model with the nearest known one, and
- * for one that cannot answer: its hooks have none of the functions, and `isEnough` does not say that it answers by
- * itself.
+ * for one that cannot answer: its hooks have none of the functions, and it does not answer by itself.
  */
 export async function leaseFor(
   service: InferenceService,
   { model, entries }: Wanted,
   call: CallOptions,
-  isEnough: (description: ServableDescription) => boolean = () => false,
+  own?: OwnAnswer,
 ): Promise<Lease> {
   const lease = await acquireModel(service, { model }, call);
   const { description } = lease;
-  if (entries.some((entry) => hasEntry(description, entry)) || isEnough(description)) return lease;
+  if (entries.some((entry) => hasEntry(description, entry)) || own?.isEnough(description)) return lease;
   lease.release();
-  throw noFunction(description.model, entries);
+  throw noFunction(description.model, entries, own);
 }
 
 /** Checks if a version's hooks have a function. */
@@ -34,8 +40,9 @@ export function hasEntry({ hooks }: ServableDescription, entry: string): boolean
   return hooks?.entries?.includes(entry) === true;
 }
 
-function noFunction(model: string, entries: readonly string[]): ServingError {
-  const expected = `a model whose hook file has the function ${entries.join(" or ")}`;
+function noFunction(model: string, entries: readonly string[], own: OwnAnswer | undefined): ServingError {
+  const other = own === undefined ? "" : `, or one that ${own.does}`;
+  const expected = `a model whose hook file has the function ${entries.join(" or ")}${other}`;
   const message = `The model ${model} does not answer this: expected ${expected}.`;
   return hintedError("not_found", message, { reason: "WRONG_PARAMETER", field: "model", expected });
 }

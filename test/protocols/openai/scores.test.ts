@@ -90,5 +90,6 @@ describe("score", () => {
   ])("refuses %s", async (_, body, status, param) => {
     const answer = await post("/score", body);
     expect([answer.status, answer.body.error.param]).toEqual([status, param]);
+    if (status === 404) expect(answer.body.error.message).toContain("or one that scores pairs of texts");
   });
 });
