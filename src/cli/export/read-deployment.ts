@@ -49,9 +49,10 @@ export async function readDeployment(
     version: readVersion(),
     args: args.map((word) => ownWord(word, folder)),
     files: [...new Set(files.filter((path) => !isRemoteAddress(path)).map(toOwn))],
-    models: models.flatMap(({ path, options: _, ...rest }) =>
-      path === undefined ? [] : [{ ...rest, path: ownPath(path, toOwn) }],
-    ),
+    models: models.flatMap(({ path, options: _, texts, ...rest }) => {
+      const beside = texts.length > 0 && { texts: texts.map(toOwn) };
+      return path === undefined ? [] : [{ ...rest, path: ownPath(path, toOwn), ...beside }];
+    }),
     ...(mainHook !== undefined && { hooks: [mainHook, ...imported] as const }),
     secrets: secretsOf(commandLine),
     written: writtenBy(commandLine),
@@ -67,9 +68,19 @@ export async function readDeployment(
 }
 
 /** A model, or a stage of one, as the command line has it. */
-type GivenModel = Omit<DeployedModel, "path"> & { readonly path?: string; readonly options: RawOptions };
+type GivenModel = Omit<DeployedModel, "path" | "texts"> & { readonly path?: string; readonly options: RawOptions };
 
-async function modelsOf(commandLine: ServeCommandLine): Promise<readonly GivenModel[]> {
+/** The same with the files that it has for texts. */
+type FoundModel = GivenModel & { readonly texts: readonly string[] };
+
+async function modelsOf(commandLine: ServeCommandLine): Promise<readonly FoundModel[]> {
+  const given = await givenModels(commandLine);
+  return Promise.all(
+    given.map(async (model) => ({ ...model, texts: await filesBesideModel(model.path ?? "", model.options) })),
+  );
+}
+
+async function givenModels(commandLine: ServeCommandLine): Promise<readonly GivenModel[]> {
   const sources = toModelSources(commandLine);
   if (sources === undefined) {
     const stages = pairModels(commandLine.listed.filter(isModelFlag));
@@ -106,18 +117,18 @@ function withStages({ name, path = "", driver, stages, options }: ModelConfig): 
 
 /** Files of models and folders of models, of drivers that are files, and of the hooks that configurations name. */
 async function filesOf(
-  models: readonly GivenModel[],
+  models: readonly FoundModel[],
   { configs, settings }: ServeCommandLine,
 ): Promise<readonly string[]> {
   const paths = [...settings.modelRepository, ...models.map(({ path }) => path)];
   const ofModels = await Promise.all(paths.map(filesOfModel));
-  const ofTexts = models.map(({ path = "", options }) => filesBesideModel(path, options));
+  const ofTexts = models.flatMap(({ texts }) => texts);
   const hooks = configs
     .flatMap((config) => config.models)
     .map(({ hooks: file }) => (typeof file === "string" ? file : undefined));
   const drivers = models.map(({ driver }) => driver).filter((driver) => driver !== undefined && isDriverFile(driver));
   const modules = [...new Set([...hooks, ...drivers])];
-  return [...ofModels, ...(await Promise.all(ofTexts)), ...(await Promise.all(modules.map(filesOfModule)))].flat();
+  return [...ofModels, ...(await Promise.all(modules.map(filesOfModule)))].flat().concat(ofTexts);
 }
 
 /** Settings that the files of the targets say in their own way. */

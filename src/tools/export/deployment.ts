@@ -64,6 +64,8 @@ export interface DeployedModel {
   /** A relative path, or an address. */
   readonly path: string;
   readonly driver?: string;
+  /** Those of the files that it has for its texts: a tokenizer's, and folders of modules, which end with a slash. */
+  readonly texts?: readonly string[];
 }
 
 /** Texts of files by their names. */

@@ -227,23 +227,16 @@ function packLines(model: DeployedModel, files: readonly string[]): readonly str
   const { path } = model;
   const target = `"$folder/"${shellQuoted(nameOf(model))}`;
   if (!path.endsWith("/"))
-    return [`mkdir -p ${target}/1`, `cp -RL ${filesBeside(path, files).map(shellQuoted).join(" ")} ${target}/1/`];
+    return [`mkdir -p ${target}/1`, `cp -RL ${filesBeside(model, files).map(shellQuoted).join(" ")} ${target}/1/`];
   return [
     `if ls -d ${shellQuoted(path)}[0-9]*/ >/dev/null 2>&1; then mkdir -p ${target} && cp -RL ${shellQuoted(path)}. ${target}/; else mkdir -p ${target}/1 && cp -RL ${shellQuoted(path)}. ${target}/1/; fi`,
   ];
 }
 
-/** Files of a tokenizer, and folders of modules, which a model of texts has beside it or above it. */
-const OF_TEXTS =
-  /^(?:tokenizer|special_tokens|chat_template|config|modules|sentence_bert).*\.(?:json|jinja)$|^\d+_\w+$/;
-
-/** A model's file with those of the deployment next to it whose names begin alike, such as weights, or are of texts. */
-function filesBeside(path: string, files: readonly string[]): readonly string[] {
+/** A model's file with those of the deployment whose names begin alike, such as weights, or that it has for texts. */
+function filesBeside({ path, texts = [] }: DeployedModel, files: readonly string[]): readonly string[] {
   const stem = path.replace(/\.[^./]+$/, "");
-  const own = posix.dirname(path);
-  const folders = [own, posix.dirname(own)];
-  const isOfTexts = (file: string) => folders.includes(posix.dirname(file)) && OF_TEXTS.test(posix.basename(file));
-  const others = files.filter((file) => file !== path && (file.startsWith(`${stem}.`) || isOfTexts(file)));
+  const others = files.filter((file) => file !== path && (file.startsWith(`${stem}.`) || texts.includes(file)));
   return [path, ...others.map((file) => file.replace(/\/$/, ""))];
 }
 

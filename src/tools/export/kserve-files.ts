@@ -1,3 +1,4 @@
+import { posix } from "node:path";
 import { failedPrecondition } from "../../errors.ts";
 import { writeYaml } from "../../tensor/codecs/config/yaml.ts";
 import { assertNoConfig, hookTargets, kubernetesContainer, pullPolicy, VOLUMES } from "./container.ts";
@@ -45,10 +46,12 @@ export function modelImage(image: string): string {
 }
 
 /** An image of KServe's form for models: its only content is a folder. */
-function modelcar({ path }: DeployedModel, deployment: Deployment): string {
+function modelcar({ path, texts = [] }: DeployedModel, deployment: Deployment): string {
   const hooks = hookTargets(deployment);
   const own = deployment.files.filter((file) => !hooks.some((hook) => hook.file === file));
-  const lines = own.map((file) => copyTo(file, `${CAR_FOLDER}/`));
+  // Docker copies what a folder contains.
+  const within = (file: string) => (texts.includes(file) && file.endsWith("/") ? `${posix.basename(file)}/` : "");
+  const lines = own.map((file) => copyTo(file, `${CAR_FOLDER}/${within(file)}`));
   const beside = hooks.map(({ file, target }) => copyTo(file, `${CAR_FOLDER}/${target}`));
   return [`# ${path}`, "FROM busybox:stable AS model", ...lines, ...beside, ""].join("\n");
 }

@@ -207,6 +207,39 @@ describe("files for KServe", () => {
   });
 });
 
+describe("a model of texts", () => {
+  const texts = ["m/tokenizer.json", "m/config.json", "m/1_Pooling/", "m/dense/"];
+  const models = [
+    { name: "one", path: "m/onnx/model.onnx", texts },
+    { name: "two", path: "m/other.onnx" },
+  ] as const;
+  const [one] = models;
+
+  it("keeps the folders of its modules in KServe's image", () => {
+    const { "model.Dockerfile": car = "" } = files("kserve", { models: [one], files: [one.path, ...texts] });
+    expect(car).toContain('COPY ["m/config.json","/models/"]\nCOPY ["m/1_Pooling/","/models/1_Pooling/"]\n');
+  });
+
+  it("has its own files in SageMaker's archive, and no other model has them", () => {
+    const own = {
+      "m/onnx/model.onnx": "",
+      "m/other.onnx": "",
+      "m/tokenizer.json": "{}",
+      "m/config.json": "{}",
+      "h.ts": "",
+    };
+    const folder = tempFolder({ ...own, "m/1_Pooling/config.json": "{}", "m/dense/config.json": "{}" });
+    const all = [one.path, "m/other.onnx", ...texts];
+    const { "pack-model.sh": text = "" } = files("sagemaker", { models, files: all, hooks: ["h.ts"] });
+    execFileSync("sh", ["-c", text], { cwd: folder });
+    const listed = execFileSync("tar", ["-tzf", join(folder, "model.tar.gz")], { encoding: "utf8" });
+    const packed = listed.split("\n").filter((line) => /[^/]$/.test(line));
+    const expected = ["1_Pooling/config.json", "config.json", "dense/config.json", "model.onnx", "tokenizer.json"];
+    const inOne = expected.map((file) => `./one/1/${file}`);
+    expect(packed.sort()).toEqual(["./code/hooks.ts", ...inOne, "./two/1/other.onnx"]);
+  });
+});
+
 describe("files for SageMaker", () => {
   it("pack models and hooks as SageMaker unpacks them", () => {
     const others = { "it's/m-int8.onnx": "", "it's/mine/x": "" };
