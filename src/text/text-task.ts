@@ -1,5 +1,5 @@
 import { existsSync } from "node:fs";
-import { join } from "node:path";
+import { isAbsolute, join } from "node:path";
 import { failedPrecondition } from "../errors.ts";
 import { isObject } from "../tensor/record.ts";
 import { listOf } from "./normalizers.ts";
@@ -99,11 +99,9 @@ export async function filesOfTexts(path: string): Promise<readonly string[]> {
   const folder = tokenizerFolder(path);
   if (folder === undefined) return [];
   const modules = (await readModules(folder)) ?? [];
-  const folders = modules.map(({ path: own }) => own).filter((own) => own !== "");
+  const folders = modules.flatMap(({ path: own }) => (own === "" ? [] : [`${own.split("/")[0]}/`]));
   const there = (name: string) => existsSync(join(folder, name));
-  return [...FILES, ...new Set(folders.map((own) => `${own.replace(/\/+$/, "")}/`))]
-    .filter(there)
-    .map((name) => join(folder, name));
+  return [...FILES, ...new Set(folders)].filter(there).map((name) => join(folder, name));
 }
 
 interface Module {
@@ -111,15 +109,26 @@ interface Module {
   readonly path: string;
 }
 
-/** The steps of a model of sentence-transformers; undefined for other models. */
+/**
+ * The steps of a model of sentence-transformers; undefined for other models. Throws `failed_precondition` for folders
+ * elsewhere: the file may be downloaded, and an image gets what it names.
+ */
 async function readModules(folder: string): Promise<readonly Module[] | undefined> {
-  const list = await readJson(join(folder, "modules.json"));
+  const path = join(folder, "modules.json");
+  const list = await readJson(path);
   return list === undefined
     ? undefined
     : listOf(list).map((module) => {
-        const { type, path: place } = isObject(module) ? module : {};
-        return { type: String(type).split(".").at(-1) ?? "", path: typeof place === "string" ? place : "" };
+        const { type, path: given } = isObject(module) ? module : {};
+        const place = typeof given === "string" ? given : "";
+        if (isElsewhere(place))
+          throw failedPrecondition(`${path} names "${place.slice(0, 100)}"; expected folders beside it alone.`);
+        return { type: String(type).split(".").at(-1) ?? "", path: place };
       });
+}
+
+function isElsewhere(place: string): boolean {
+  return isAbsolute(place) || /^[A-Za-z]:|\\/.test(place) || place.split("/").some((name) => /^\.{1,2}$/.test(name));
 }
 
 /** Names of older files, `pooling_mode_…`, by kind. */

@@ -220,3 +220,14 @@ test("a model of texts goes into the image with its tokenizer and its modules", 
   ]);
   expect(await read([])).toEqual(["onnx/model.onnx"]);
 });
+
+test.each(["../", ".", "a/../..", "/etc", "C:\\\\x"])(
+  "a module's folder is beside the model: %s is refused",
+  async (place) => {
+    const modules = [{ type: "sentence_transformers.models.Pooling", path: place }];
+    const files = { "own/m.onnx": "", "own/tokenizer.json": "{}", "own/config.json": "{}", "secret.json": "{}" };
+    const folder = tempFolder({ ...files, "own/modules.json": JSON.stringify(modules) });
+    const args = [join(folder, "own/m.onnx"), "--driver", "onnx", "-o", "texts=true"];
+    await expect(readDeployment(args, {}, folder)).rejects.toThrow("expected folders beside it alone");
+  },
+);
