@@ -71,7 +71,8 @@ function checkDeclared(content: unknown): void {
 }
 
 function checkFacts({ entries = [], hookPlaces, decoupled = false, description = "" }: Members): void {
-  expect(typeof description === "string", "declared.facts.description is no text");
+  const isSentence = typeof description === "string" && description.length < 10_000;
+  expect(isSentence, "declared.facts.description is no short text");
   expect(typeof decoupled === "boolean", "declared.facts.decoupled is not a flag");
   const isNamed = Array.isArray(entries) && entries.every((name) => typeof name === "string");
   expect(isNamed, "declared.facts.entries are not names");
