@@ -1,3 +1,5 @@
+import { createWriteStream, fstatSync } from "node:fs";
+import { Socket } from "node:net";
 import { ServingError } from "../../errors.ts";
 import type { Logger } from "../../observability/logger.ts";
 import { requestIdOf } from "../../observability/request-id.ts";
@@ -25,7 +27,7 @@ import { startServer, wantedOptions } from "./serve-command.ts";
  */
 export async function mcp(argv: readonly string[], env: Environment): Promise<void> {
   const commandLine = await readServeSettings(argv, env);
-  const send = takeOutput();
+  const send = await takeOutput();
   const { settings, warnings = [] } = commandLine;
   const { log } = openLog({ ...settings, output: process.stderr }, env, warnings);
   const sources = toModelSources(commandLine);
@@ -57,12 +59,33 @@ const SIGNALS = ["SIGINT", "SIGTERM", "SIGHUP"] as const;
 /** Writes a line. */
 type Send = (text: Uint8Array) => Promise<void>;
 
-/** Keeps standard output for the client: what hooks and libraries print there goes to standard error. */
-function takeOutput(): Send {
-  const { stdout, stderr } = process;
-  const write = stdout.write.bind(stdout);
-  Object.assign(stdout, { write: stderr.write.bind(stderr) });
+/** Keeps standard output for the client: what hooks, their children and libraries print goes to standard error. */
+async function takeOutput(): Promise<Send> {
+  const write = await divertedWrite().catch(replacedWrite);
   return (text) => new Promise((resolve) => write(Buffer.concat([text, NEWLINE]), () => resolve()));
+}
+
+type Write = (bytes: Buffer, done: () => void) => unknown;
+
+/** Throws where the system has no means for that. */
+async function divertedWrite(): Promise<Write> {
+  const { divertOutput } = await import("../../platform/native/process-control.ts");
+  const fd = divertOutput();
+  const about = fstatSync(fd);
+  const isStream = about.isFIFO() || about.isSocket();
+  const output = isStream ? new Socket({ fd, readable: false, writable: true }) : createWriteStream("", { fd });
+  // A reader that has left is told of by each write.
+  output.on("error", () => {});
+  return (bytes, done) => output.write(bytes, done);
+}
+
+/** For JavaScript's own writes alone. */
+function replacedWrite(): Write {
+  const { stdout, stderr } = process;
+  const write: Write = stdout.write.bind(stdout);
+  // Always true: "drain" comes from the other stream.
+  Object.assign(stdout, { write: (...args: Parameters<typeof stderr.write>) => stderr.write(...args) || true });
+  return write;
 }
 
 const NEWLINE = Buffer.from("\n");

@@ -1,4 +1,5 @@
 import { availableParallelism } from "node:os";
+import { failedPrecondition } from "../../errors.ts";
 import { CAPABILITIES, hasCapability, READING } from "../machine/system.ts";
 import { bindFunctions, processLibrary, runAsync } from "./bind-functions.ts";
 
@@ -32,6 +33,22 @@ export function dieWithParent(): void {
 function prctl(option: number, value: number): void {
   const types = ["int", "int", "size_t", "size_t", "size_t", "size_t"] as const;
   bindFunctions(processLibrary(), { prctl: types }, "The C library").prctl(option, value, 0, 0, 0);
+}
+
+const F_DUPFD_CLOEXEC = 1030;
+const [STDOUT, STDERR] = [1, 2];
+
+/**
+ * Has everything that this process and its children write to standard output go to standard error; the descriptor that
+ * is returned is standard output, for this process alone. Throws `failed_precondition` on systems without such calls.
+ */
+export function divertOutput(): number {
+  const types = { fcntl: ["int", "int", "int", "int"], dup: ["int", "int"], dup2: ["int", "int", "int"] } as const;
+  const { fcntl, dup, dup2 } = bindFunctions(processLibrary(), types, "The C library");
+  // Elsewhere children get none of the descriptors that Node does not give them.
+  const own = process.platform === "linux" ? fcntl(STDOUT, F_DUPFD_CLOEXEC, STDERR + 1) : dup(STDOUT);
+  if (own < 0 || dup2(STDERR, STDOUT) < 0) throw failedPrecondition("Standard output cannot be kept apart.");
+  return own;
 }
 
 /** Options of glibc's mallopt. */

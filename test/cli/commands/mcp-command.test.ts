@@ -3,12 +3,14 @@ import { tempFolder } from "../../helpers/temp-folder.ts";
 import { startKserving } from "../start-kserving.ts";
 
 const HOOKS = `
+  import { writeSync } from "node:fs";
   console.log("a hook file prints");
   export const inputs = [{ name: "text", dtype: "bytes", shape: [1] }];
   export const outputs = [{ name: "word", dtype: "bytes", shape: [1] }];
   export async function* process({ text }) {
     const said = Buffer.from(text.data[0]).toString();
     console.log("a hook prints");
+    writeSync(1, "as a library prints\\n");
     for (const word of said.split(" ")) yield { word: [word] };
     while (said === "endless") await new Promise((resolve) => setTimeout(resolve, 5));
   }
@@ -58,6 +60,7 @@ test("mcp answers messages over stdio, with nothing else on standard output, and
   expect(lines.filter(({ id }) => id === null).map(({ error }) => error.code)).toEqual([-32600, -32700]);
   expect(lines).toContainEqual([{ jsonrpc: "2.0", id: 5, result: {} }]);
   expect([code, stderr]).toEqual([0, expect.stringContaining("a hook prints")]);
+  expect(stderr).toContain("as a library prints");
 });
 
 test("mcp says on standard error why a model cannot be had", async () => {
