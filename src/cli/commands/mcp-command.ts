@@ -4,7 +4,15 @@ import { ServingError } from "../../errors.ts";
 import type { Logger } from "../../observability/logger.ts";
 import { requestIdOf } from "../../observability/request-id.ts";
 import { settlesWithin } from "../../platform/async/promises.ts";
-import { answerMessage, checkBatch, checkMessage } from "../../protocols/mcp/answer-message.ts";
+import { decodeInThread, encodeInThread } from "../../platform/codec-host/codec-jobs.ts";
+import { writeOutputsJob } from "../../protocols/kibernetika/http-codec.ts";
+import {
+  answerMessage,
+  checkBatch,
+  checkMessage,
+  type MessageContext,
+  negotiated,
+} from "../../protocols/mcp/answer-message.ts";
 import {
   type Message,
   type MessageId,
@@ -15,7 +23,8 @@ import {
 } from "../../protocols/mcp/messages.ts";
 import type { Server } from "../../server/server.ts";
 import type { Environment } from "../settings/environment.ts";
-import { readServeSettings } from "../settings/read-serve-settings.ts";
+import { readServeSettings, type ServeCommandLine } from "../settings/read-serve-settings.ts";
+import { flagOf, settingsOf } from "../settings/settings.ts";
 import { toModelSources } from "./model-sources.ts";
 import { openLog } from "./open-log.ts";
 import { startServer, wantedOptions } from "./serve-command.ts";
@@ -26,10 +35,11 @@ import { startServer, wantedOptions } from "./serve-command.ts";
  * all is answered or the time for that is over.
  */
 export async function mcp(argv: readonly string[], env: Environment): Promise<void> {
+  if (argv.some((word) => word === "--help" || word === "-h")) return void process.stdout.write(HELP);
   const commandLine = await readServeSettings(argv, env);
   const send = await takeOutput();
   const { settings, warnings = [] } = commandLine;
-  const { log } = openLog({ ...settings, output: process.stderr }, env, warnings);
+  const { log } = openLog({ ...settings, output: process.stderr }, env, [...warnings, ...idleFlags(commandLine)]);
   const sources = toModelSources(commandLine);
   const { http: _h, admin: _a, metrics: _m, tls: _t, auth: _u, ...wanted } = await wantedOptions(commandLine, sources);
   const options = { ...wanted, listen: false };
@@ -39,7 +49,10 @@ export async function mcp(argv: readonly string[], env: Environment): Promise<vo
   for (const signal of SIGNALS) process.once(signal, leave);
   log.info("ready for an assistant", { models: server.models().map(({ name }) => name) });
   try {
-    for await (const line of linesOf(process.stdin, settings.maxMessageBytes)) client.take(line);
+    for await (const line of linesOf(process.stdin, settings.maxMessageBytes)) {
+      client.take(line);
+      await client.hasRoom();
+    }
   } catch (reason) {
     if (!isLeft(reason)) throw reason;
   } finally {
@@ -47,6 +60,24 @@ export async function mcp(argv: readonly string[], env: Environment): Promise<vo
     await client.finish(settings.drainTimeoutMs);
     await server.close();
   }
+}
+
+const HELP = `Usage: kserving mcp [PATH...] [flags]
+
+Lets an assistant that starts it use models as tools, by the Model Context Protocol over standard input and output.
+It takes the models, hooks and flags that kserving --help lists; those of ports, HTTP, TLS and authentication do nothing
+here. The log goes to standard error.
+
+Example, in an assistant's settings:
+  { "mcpServers": { "models": { "command": "kserving", "args": ["mcp", "/home/me/emotion.onnx"] } } }
+`;
+
+/** A warning if there are flags that say how clients reach a server. */
+function idleFlags({ origins }: ServeCommandLine): readonly string[] {
+  const names = (["Network", "Authentication"] as const).flatMap((group) => settingsOf("serve", group));
+  const given = names.map(([name]) => name).filter((name) => origins.get(name) === flagOf(name));
+  const idle = given.filter((name) => !/^remote|^forward/.test(name)).map(flagOf);
+  return idle.length === 0 ? [] : [`${idle.join(", ")}: without effect, since kserving mcp opens no port`];
 }
 
 /** Checks for the end of an input that a signal has closed. */
@@ -101,7 +132,7 @@ async function* linesOf(input: AsyncIterable<Buffer>, maxBytes: number): AsyncGe
     for (let end = rest.indexOf(LINE_END); end >= 0; end = rest.indexOf(LINE_END)) {
       bytes += end;
       if (bytes > maxBytes) yield TOO_LONG;
-      else if (bytes > 0) yield Buffer.concat([...pieces, rest.subarray(0, end)]);
+      else if (bytes > 0) yield Buffer.concat([...pieces, rest.subarray(0, end)], bytes);
       [pieces, bytes, rest] = [[], 0, rest.subarray(end + 1)];
     }
     bytes += rest.length;
@@ -117,12 +148,21 @@ interface ClientOptions {
   readonly maxBytes: number;
 }
 
+/** Messages that are answered at the same time, at most: the next ones are read after that. */
+const MAX_OPEN = 256;
+/** Milliseconds for answers to what was given up. */
+const GIVE_UP_MS = 5000;
+const BLANK = /^\s$/;
+
 /** The assistant at the other end, whose requests may run beside each other. */
 class StdioClient {
   readonly #server: Server;
   readonly #options: ClientOptions;
-  readonly #open = new Set<Promise<void>>();
+  /** With the bytes of their lines. */
+  readonly #open = new Map<Promise<void>, number>();
   readonly #running = new Map<MessageId, AbortController>();
+  /** Of the handshake. */
+  #version: string | undefined;
 
   constructor(server: Server, options: ClientOptions) {
     this.#server = server;
@@ -131,21 +171,29 @@ class StdioClient {
 
   /** Answers a line. */
   take(line: Buffer | typeof TOO_LONG): void {
+    if (line.length === 1 && BLANK.test(line.toString())) return;
     const answered = this.#answerLine(line).catch((err) => this.#options.log.error("a message failed", { err }));
     const open = answered.finally(() => this.#open.delete(open));
-    this.#open.add(open);
+    this.#open.set(open, line.length);
+  }
+
+  /** Resolves once not too much is being answered. */
+  async hasRoom(): Promise<void> {
+    const { maxBytes } = this.#options;
+    const bytes = () => [...this.#open.values()].reduce((sum, each) => sum + each, 0);
+    while (this.#open.size >= MAX_OPEN || bytes() > maxBytes) await Promise.race(this.#open.keys());
   }
 
   /** Resolves once all is answered; what takes longer than this time is given up. */
   async finish(timeoutMs: number): Promise<void> {
-    if (await settlesWithin(Promise.all(this.#open), timeoutMs)) return;
+    if (await settlesWithin(Promise.all(this.#open.keys()), timeoutMs)) return;
     for (const running of this.#running.values()) running.abort();
-    await Promise.all(this.#open);
+    await settlesWithin(Promise.all(this.#open.keys()), GIVE_UP_MS);
   }
 
   async #answerLine(line: Buffer | typeof TOO_LONG): Promise<void> {
     const { send } = this.#options;
-    const received = this.#read(line);
+    const received = await this.#read(line);
     if (received instanceof RpcError) return send(toBytes(received, null));
     const { messages, isBatch } = received;
     const answers: Uint8Array[] = [];
@@ -158,48 +206,61 @@ class StdioClient {
     await send(text === undefined ? (answers[0] as Uint8Array) : Buffer.from(text));
   }
 
-  #read(line: Buffer | typeof TOO_LONG): Received | RpcError {
+  async #read(line: Buffer | typeof TOO_LONG): Promise<Received | RpcError> {
     const { maxBytes } = this.#options;
     if (line === TOO_LONG) return new RpcError(RPC.invalidRequest, `A line has more than ${maxBytes} bytes.`);
     try {
-      const received = readMessages(line, maxBytes);
-      if (received.isBatch) checkBatch();
+      const { signal } = new AbortController();
+      const received = await readMessages(line, maxBytes, (job, args, body) =>
+        decodeInThread(job, args, { message: body, maxBytes, signal }),
+      );
+      if (received.isBatch) checkBatch(received.messages, this.#version);
       return received;
     } catch (reason) {
-      return reason instanceof RpcError ? reason : new RpcError(RPC.parseError, ServingError.from(reason).message);
+      return toRpcError(reason);
     }
   }
 
   async #answer(message: Message, received: Received, index: number): Promise<Uint8Array | undefined> {
-    const { id, method, requestId, progressToken: token } = message;
+    const { id, method, requestId } = message;
     if (method === "notifications/cancelled" && requestId !== undefined) this.#running.get(requestId)?.abort();
+    if (method === "initialize") this.#version = negotiated(message);
+    if (id !== undefined && this.#running.has(id))
+      return toBytes(new RpcError(RPC.invalidRequest, "A request with this id is being answered."), id);
     const controller = new AbortController();
     if (id !== undefined) this.#running.set(id, controller);
-    const { send, maxBytes, log } = this.#options;
     const { signal } = controller;
     try {
       checkMessage({ message, headers: undefined });
-      const answer = await answerMessage(message, {
-        service: this.#server.service,
-        call: { id: requestIdOf({}), metadata: {}, signal },
-        headers: undefined,
-        inputs: (signature) => received.argumentsOf(index, signature),
-        hold: () => {},
-        maxBytes,
-        failed: (err) => signal.aborted || log.warn("a tool failed", { err }),
-        ...(token !== undefined && { progress: { token, send } }),
-      });
+      const inputs: MessageContext["inputs"] = (signature) => received.argumentsOf(index, signature);
+      const answer = await answerMessage(message, { ...this.#contextOf(message, signal), inputs });
       // Who has given a request up wants no answer.
       return signal.aborted ? undefined : answer;
     } catch (reason) {
-      if (!(reason instanceof RpcError)) log.error("a message failed", { err: reason });
-      const error =
-        reason instanceof RpcError ? reason : new RpcError(RPC.internalError, ServingError.from(reason).message);
-      return toBytes(error, id ?? null);
+      if (!(reason instanceof RpcError)) this.#options.log.error("a message failed", { err: reason });
+      return toBytes(toRpcError(reason), id ?? null);
     } finally {
       if (id !== undefined) this.#running.delete(id);
     }
   }
+
+  #contextOf({ progressToken: token }: Message, signal: AbortSignal): Omit<MessageContext, "inputs"> {
+    const { send, maxBytes, log } = this.#options;
+    return {
+      service: this.#server.service,
+      call: { id: requestIdOf({}), metadata: {}, signal },
+      headers: undefined,
+      write: (outputs) => encodeInThread(writeOutputsJob, [outputs], { signal, form: "text" }),
+      hold: () => {},
+      maxBytes,
+      failed: (err) => signal.aborted || log.warn("a tool failed", { err }),
+      ...(token !== undefined && { progress: { token, send } }),
+    };
+  }
+}
+
+function toRpcError(reason: unknown): RpcError {
+  return reason instanceof RpcError ? reason : new RpcError(RPC.internalError, ServingError.from(reason).message);
 }
 
 function toBytes(error: RpcError, id: MessageId | null): Buffer {

@@ -1,14 +1,12 @@
 import { ServingError } from "../../errors.ts";
 import { logFailure } from "../../observability/log-failure.ts";
 import type { Logger } from "../../observability/logger.ts";
-import { LARGE_MESSAGE_BYTES } from "../../platform/codec-host/large-message.ts";
 import { answerInParts } from "../../proxy/answer-parts.ts";
 import { type ErrorForm, HttpError } from "../../proxy/http-errors.ts";
 import type { HttpExchange } from "../../proxy/http-exchange.ts";
 import type { HttpAnswer } from "../../proxy/http-route.ts";
 import { EVENTS } from "../../proxy/part-form.ts";
 import type { InferenceService } from "../../serving/inference-service.ts";
-import { toPlainSignature } from "../../tensor/signature/choose-signature.ts";
 import { writeOutputsJob } from "../kibernetika/http-codec.ts";
 import {
   answerMessage,
@@ -20,7 +18,7 @@ import {
   statusOf,
 } from "./answer-message.ts";
 import type { ToolCall } from "./call-tool.ts";
-import { argumentsOfJob, type Message, type Received, RPC, RpcError, readHeadJob, readMessages } from "./messages.ts";
+import { type Message, type Received, RPC, RpcError, readMessages } from "./messages.ts";
 
 const JSON_TYPE = "application/json";
 
@@ -40,7 +38,8 @@ export async function answerHttp(exchange: HttpExchange, service: InferenceServi
   if (received.isBatch) return answerBatch(received, lent);
   const [message = {}] = received.messages;
   const context = { ...lent, inputs: inputsOf(received, 0) };
-  const token = message.method === "tools/call" ? message.progressToken : undefined;
+  const isCall = message.method === "tools/call" && message.id !== undefined;
+  const token = isCall ? message.progressToken : undefined;
   if (token === undefined || !takesEvents || isRefused(message, headers)) return answerOne(message, context);
   const errorForm: ErrorForm = (failure) => ({
     body: new RpcError(RPC.internalError, failure.message).toBody(message.id ?? null),
@@ -71,26 +70,15 @@ function headersOf({ request: { headers } }: HttpExchange): RoutingHeaders {
   return { version: of("mcp-protocol-version"), method: of("mcp-method"), name: of("mcp-name") };
 }
 
-/** Reads a body, in a codec thread if it is large. */
 async function readBody(exchange: HttpExchange): Promise<Received | RpcError> {
-  const { maxMessageBytes } = exchange;
   const body = await exchange.readBody();
-  try {
-    if (body.length <= LARGE_MESSAGE_BYTES) return readMessages(body, maxMessageBytes);
-    const { body: same, ...head } = await exchange.decode(readHeadJob, [body, maxMessageBytes], body);
-    return {
-      ...head,
-      argumentsOf: (index, signature) => {
-        // A thread keeps what it gets, which the other messages need.
-        const own = head.isBatch ? same.slice() : same;
-        return exchange.decode(argumentsOfJob, [own, index, toPlainSignature(signature), maxMessageBytes], own);
-      },
-    };
-  } catch (reason) {
-    const { code, message } = ServingError.from(reason);
-    if (code === "invalid_argument") return new RpcError(RPC.parseError, message);
-    throw reason;
-  }
+  const decode: HttpExchange["decode"] = (...job) => exchange.decode(...job);
+  return readMessages(body, exchange.maxMessageBytes, decode).catch(asRpcError);
+}
+
+function asRpcError(reason: unknown): RpcError {
+  if (reason instanceof RpcError) return reason;
+  throw reason;
 }
 
 function inputsOf(received: Received, index: number): MessageContext["inputs"] {
@@ -136,8 +124,7 @@ function refusal(error: RpcError, id: Message["id"] | null, isOfNow: boolean): H
 async function answerBatch(received: Received, lent: Omit<MessageContext, "inputs">): Promise<HttpAnswer> {
   const { messages } = received;
   try {
-    checkBatch(lent.headers?.version);
-    if (messages.length === 0) throw new RpcError(RPC.invalidRequest, "The list has no message.");
+    checkBatch(messages, lent.headers?.version);
   } catch (reason) {
     if (reason instanceof RpcError) return refusal(reason, null, false);
     throw reason;

@@ -10,7 +10,7 @@ const STATELESS = ["2026-07-28"] as const;
 const VERSIONS: readonly string[] = [...STATELESS, ...HANDSHAKES];
 
 /** The revision of a request that names none (2025-06-18, transports). */
-export const ASSUMED_VERSION = "2025-03-26";
+const ASSUMED_VERSION = "2025-03-26";
 /** Revisions in which messages may come as a list. */
 const WITH_BATCHES: readonly string[] = ["2025-03-26", "2024-11-05", "2024-10-07"];
 
@@ -44,23 +44,24 @@ export function checkMessage({ message, headers }: Arrived): void {
   const { version, hasCapabilities = false } = message.envelope ?? {};
   if (version === undefined || !hasCapabilities) throw lacksEnvelope(version === undefined);
   if (headers !== undefined) checkHeaders(message, headers, version);
-  if (!STATELESS.some((known) => known === version)) throw unsupported(version);
+  if (!STATELESS.some((known) => known === version)) throw unsupported(version, STATELESS);
 }
 
-/** Throws for a list of messages in a revision that has none. */
-export function checkBatch(version = ASSUMED_VERSION): void {
+/** Throws for a list of messages that has none, or in a revision without lists. */
+export function checkBatch(messages: readonly Message[], version: string = ASSUMED_VERSION): void {
   checkVersion(version);
-  if (WITH_BATCHES.includes(version)) return;
-  throw new RpcError(RPC.invalidRequest, `The revision ${version} has no lists of messages; expected one message.`);
+  if (!WITH_BATCHES.includes(version))
+    throw new RpcError(RPC.invalidRequest, `The revision ${version} has no lists of messages; expected one message.`);
+  if (messages.length === 0) throw new RpcError(RPC.invalidRequest, "The list has no message.");
 }
 
 function checkVersion(version: string | undefined): void {
   if (version !== undefined && !VERSIONS.includes(version)) throw unsupported(version);
 }
 
-function unsupported(requested: string): RpcError {
-  const message = `Unsupported protocol version: ${cutText(requested)}; expected ${VERSIONS.join(", ")}.`;
-  return new RpcError(RPC.unsupportedVersion, message, { supported: VERSIONS, requested: cutText(requested) });
+function unsupported(requested: string, supported: readonly string[] = VERSIONS): RpcError {
+  const message = `Unsupported protocol version: ${cutText(requested)}; expected ${supported.join(", ")}.`;
+  return new RpcError(RPC.unsupportedVersion, message, { supported, requested: cutText(requested) });
 }
 
 function lacksEnvelope(isVersion: boolean): RpcError {
@@ -112,9 +113,9 @@ const INSTRUCTIONS =
 const FRESHNESS = { ttlMs: 0, cacheScope: "private" };
 
 /** Adds the members that every result has in a revision without a handshake. */
-function complete({ members, structured }: RpcResult): RpcResult {
+function complete({ members, written }: RpcResult): RpcResult {
   const meta = { "io.modelcontextprotocol/serverInfo": SERVER };
-  return { members: { resultType: "complete", ...members, _meta: meta }, structured };
+  return { members: { resultType: "complete", ...members, _meta: meta }, written };
 }
 
 async function resultOf(message: Message, context: MessageContext, isOfNow: boolean): Promise<RpcResult> {
@@ -134,10 +135,18 @@ function discovered(): object {
   return { supportedVersions: STATELESS, capabilities: CAPABILITIES, instructions: INSTRUCTIONS };
 }
 
-/** A revision that is not spoken is answered with the newest one that is. */
-function initialized({ version }: Message): object {
-  const protocolVersion = HANDSHAKES.find((known) => known === version) ?? HANDSHAKES[0];
-  return { protocolVersion, capabilities: CAPABILITIES, serverInfo: SERVER, instructions: INSTRUCTIONS };
+/** The revision of a handshake: one that is not spoken is answered with the newest one that is. */
+export function negotiated({ version }: Message): string {
+  return HANDSHAKES.find((known) => known === version) ?? HANDSHAKES[0];
+}
+
+function initialized(message: Message): object {
+  return {
+    protocolVersion: negotiated(message),
+    capabilities: CAPABILITIES,
+    serverInfo: SERVER,
+    instructions: INSTRUCTIONS,
+  };
 }
 
 /** Tools of a page. */

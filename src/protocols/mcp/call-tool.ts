@@ -5,7 +5,7 @@ import { cutText } from "../../platform/text/cut-text.ts";
 import type { CallOptions, InferenceService, InferResponse, Lease } from "../../serving/inference-service.ts";
 import { imageFormat } from "../../tensor/media/image-format.ts";
 import type { Signature } from "../../tensor/signature/signature.ts";
-import { byteSize, createTensor, type Tensor, type Tensors } from "../../tensor/tensor.ts";
+import { byteSize, createTensor, elementCount, type Tensor, type Tensors } from "../../tensor/tensor.ts";
 import { answeredTensors } from "../answered-tensors.ts";
 import { type NamedOutputs, writeOutputs } from "../kibernetika/http-codec.ts";
 import { acquireModel } from "../kserve/model-ref.ts";
@@ -20,11 +20,11 @@ export interface ToolCall {
   /** As `params.name` has it. */
   readonly name: string;
   readonly inputs: (signature: Signature) => Tensors | Promise<Tensors>;
-  /** Writes many or large values; absent = they are written here. */
-  readonly write?: ((outputs: NamedOutputs) => Promise<Uint8Array>) | undefined;
+  /** Writes many or large values in a codec thread. */
+  readonly write: (outputs: NamedOutputs) => Promise<Uint8Array>;
   /** Counts so many bytes more. */
   readonly hold: (bytes: number) => void;
-  /** Most bytes of an answer in parts. */
+  /** Most bytes of an answer, as far as {@link MAX_RESULT_BYTES} is not less. */
   readonly maxBytes: number;
   /** Told of each part, as the text of a notification; absent = the client does not want to know. */
   readonly progress?: { readonly token: MessageId; readonly send: (text: Buffer) => Promise<void> } | undefined;
@@ -64,122 +64,205 @@ async function run(lease: Lease, tool: ToolCall): Promise<RpcResult> {
   const signature = findSignature("", description);
   const tensors = await tool.inputs(signature.spec ?? {});
   const request = { signature, inputs: { kind: "tensors", tensors }, call: tool.call } as const;
-  if (description.decoupled !== true) return toResult(await shown(await lease.infer(request), tool));
-  const parts = new Parts(tool);
-  const answer = await lease.infer({ ...request, parts });
-  if (answer.parts === undefined) await parts.write(answer);
-  return parts.result();
+  const shown = new ShownAnswer(tool);
+  if (description.decoupled !== true) {
+    await shown.add(await lease.infer(request));
+    return shown.result(false);
+  }
+  const answer = await lease.infer({ ...request, parts: { write: (part) => shown.tell(part) } });
+  if (answer.parts === undefined) await shown.tell(answer);
+  return shown.result(true);
 }
 
-/** An answer, or a part of one. */
-interface Shown {
-  /** Images and sound. */
-  readonly media: readonly object[];
-  /** JSON of all outputs. */
-  readonly json: Uint8Array;
-  /** The only output, if that is one text. */
-  readonly text: string | undefined;
+/** Bytes of a result's JSON at most, of which base64 is a part: no assistant reads as many. */
+const MAX_RESULT_BYTES = 32 * 1024 * 1024;
+/** Bytes of JSON from which it is not repeated as a text: no assistant reads so many numbers. */
+const MAX_TEXT_BYTES = 64 * 1024;
+/** Characters of a part that a notification has. */
+const MAX_MESSAGE = 1000;
+/** Memory of an object beside the bytes in it. */
+const OBJECT_BYTES = 256;
+
+/** An answer, or one in parts, which is sent as a whole in the end. */
+class ShownAnswer {
+  readonly #tool: ToolCall;
+  readonly #media: Media;
+  /** JSON of the outputs of each part. */
+  readonly #parts: Uint8Array[] = [];
+  /** The parts as one text, while each of them is a text. */
+  #text: string | undefined = "";
+  #bytes = 0;
+
+  constructor(tool: ToolCall) {
+    this.#tool = tool;
+    this.#media = new Media((bytes) => this.#count(bytes));
+  }
+
+  /** Adds an answer, or a part of one; resolves with the beginning of its text. */
+  async add(answer: InferResponse): Promise<string> {
+    const outputs = Object.entries(answeredTensors(answer)).map(
+      ([name, tensor]) => [name, this.#media.takeFrom(tensor, answer.contentType)] as const,
+    );
+    this.#check(outputs.reduce((sum, [, tensor]) => sum + leastBytes(tensor), 0));
+    // Before the memory of the values may be given away.
+    const text = onlyText(outputs);
+    const json = await this.#write(outputs);
+    this.#count(json.length + OBJECT_BYTES);
+    this.#parts.push(json);
+    this.#text = this.#media.count === 0 ? joined(this.#text, text) : undefined;
+    return (text ?? beginningOf(json)).slice(0, MAX_MESSAGE);
+  }
+
+  /** {@link add}, which the client is told of. */
+  async tell(part: InferResponse): Promise<void> {
+    const message = await this.add(part);
+    const { progress } = this.#tool;
+    if (progress === undefined) return;
+    const params = { progressToken: progress.token, progress: this.#parts.length, message };
+    await progress.send(writeNotification("notifications/progress", params));
+  }
+
+  /** The values as text too, for clients that do not know the structured ones. */
+  async result(isInParts: boolean): Promise<RpcResult> {
+    const values = isInParts ? [PARTS, ...separated(this.#parts), PARTS_END] : this.#parts;
+    const length = values.reduce((sum, each) => sum + each.length, 0);
+    const isLong = length > MAX_TEXT_BYTES;
+    const json = () => (isLong ? `${length} bytes of JSON, in structuredContent` : Buffer.concat(values).toString());
+    const text = { type: "text", text: this.#text ?? json() };
+    const media: Uint8Array[] = [];
+    for (const medium of this.#media.all) media.push(...(await this.#writeMedium(medium)));
+    const content = [Buffer.from(`[${JSON.stringify(text)}`), ...media, Buffer.from("]")];
+    return { members: {}, written: { content, structuredContent: values } };
+  }
+
+  /** A value of bytes is written as base64 unless it is a text, which a picture may be. */
+  async #writeMedium({ type, mimeType, bytes }: Medium): Promise<readonly Uint8Array[]> {
+    const data = isUtf8(bytes) ? Buffer.from(Buffer.from(bytes).toString("base64")) : bytes;
+    const json = await this.#write([["data", createTensor("bytes", [], [data])]]);
+    return [Buffer.from(`,${JSON.stringify({ type, mimeType }).slice(0, -1)},`), json.subarray(1)];
+  }
+
+  async #write(outputs: NamedOutputs): Promise<Uint8Array> {
+    const { write } = this.#tool;
+    return isLargeText(outputs.map(([, tensor]) => tensor)) ? write(outputs) : writeOutputs(outputs);
+  }
+
+  #count(bytes: number): void {
+    this.#check(bytes);
+    this.#bytes += bytes;
+    this.#tool.hold(bytes);
+  }
+
+  #check(bytes: number): void {
+    const most = Math.min(MAX_RESULT_BYTES, this.#tool.maxBytes);
+    if (this.#bytes + bytes <= most) return;
+    throw new ServingError("resource_exhausted", `The answer has more than ${most} bytes as JSON; expected fewer.`);
+  }
 }
 
-async function shown(answer: InferResponse, { write, hold }: ToolCall): Promise<Shown> {
-  const media: object[] = [];
-  const outputs = Object.entries(answeredTensors(answer)).map(
-    ([name, tensor]) => [name, withoutMedia(tensor, answer.contentType, media)] as const,
-  );
-  const isLarge = isLargeText(outputs.map(([, tensor]) => tensor));
-  const json = isLarge && write !== undefined ? await write(outputs) : writeOutputs(outputs);
-  const [only, ...others] = outputs;
-  const isOne = only?.[1].dtype === "bytes" && only[1].data.length === 1 && others.length + media.length === 0;
-  const text = isOne ? textOf(only[1].data[0]) : undefined;
-  hold(json.length + media.length * MEDIA_BYTES);
-  return { media, json, text };
+/** Bytes that a tensor's JSON has at least: a number, and a comma. */
+function leastBytes(tensor: Tensor): number {
+  return tensor.dtype === "bytes" ? byteSize(tensor) : 2 * elementCount(tensor.shape);
 }
 
-function textOf(bytes: unknown): string | undefined {
-  return bytes instanceof Uint8Array && isUtf8(bytes) ? Buffer.from(bytes).toString() : undefined;
+const PARTS = Buffer.from('{"parts":[');
+const PARTS_END = Buffer.from("]}");
+const COMMA = Buffer.from(",");
+
+function separated(pieces: readonly Uint8Array[]): readonly Uint8Array[] {
+  return pieces.flatMap((piece, index) => (index === 0 ? [piece] : [COMMA, piece]));
 }
 
-/** Memory of an object beside the base64 in it. */
-const MEDIA_BYTES = 256;
+function beginningOf(json: Uint8Array): string {
+  return Buffer.from(json.subarray(0, 4 * MAX_MESSAGE)).toString();
+}
+
+/** Undefined = one of them is none, or they are too long. */
+function joined(before: string | undefined, text: string | undefined): string | undefined {
+  if (before === undefined || text === undefined) return undefined;
+  return before.length + text.length > MAX_TEXT_BYTES ? undefined : before + text;
+}
+
+/** The only output, if that is one text that is not long. */
+function onlyText([only, ...others]: NamedOutputs): string | undefined {
+  const tensor = only?.[1];
+  if (tensor?.dtype !== "bytes" || others.length > 0 || elementCount(tensor.shape) !== 1) return undefined;
+  const [bytes] = tensor.data;
+  if (bytes === undefined || bytes.length > MAX_TEXT_BYTES || !isUtf8(bytes)) return undefined;
+  return Buffer.from(bytes).toString();
+}
+
+/** An image or a sound. */
+interface Medium {
+  readonly type: "image" | "audio";
+  readonly mimeType: string;
+  readonly bytes: Uint8Array;
+}
+
 /** Images and sounds of an answer at most; others stay values. */
 const MAX_MEDIA = 32;
+/** Values of an output in which they are looked for, at most. */
+const MAX_LOOKED = 256;
 
-/** The tensor with a text in place of each image or sound, which goes among the content. */
-function withoutMedia(tensor: Tensor, contentType: string | undefined, media: object[]): Tensor {
-  if (tensor.dtype !== "bytes") return tensor;
-  const elements = [...tensor.data];
-  let isChanged = false;
-  for (const [index, bytes] of elements.entries()) {
-    const mimeType = media.length < MAX_MEDIA ? mediaType(bytes, elements.length === 1 ? contentType : "") : undefined;
-    if (mimeType === undefined) continue;
-    const type = mimeType.startsWith("audio/") ? "audio" : "image";
-    media.push({ type, data: Buffer.from(bytes).toString("base64"), mimeType });
-    elements[index] = Buffer.from(`${mimeType}, ${bytes.length} bytes, ${type} ${media.length} of the content`);
-    isChanged = true;
+/** The images and sounds of an answer, which are content of their own. */
+class Media {
+  readonly all: Medium[] = [];
+  readonly #count: (bytes: number) => void;
+
+  /** `count` is told of the memory that one will take in the answer. */
+  constructor(count: (bytes: number) => void) {
+    this.#count = count;
   }
-  return isChanged ? createTensor("bytes", tensor.shape, elements) : tensor;
+
+  get count(): number {
+    return this.all.length;
+  }
+
+  /** The tensor with a text in place of each image or sound. */
+  takeFrom(tensor: Tensor, contentType: string | undefined): Tensor {
+    const count = elementCount(tensor.shape);
+    if (tensor.dtype !== "bytes" || count > MAX_LOOKED) return tensor;
+    const told = count === 1 ? contentType : undefined;
+    const elements = tensor.data.map((bytes) => this.#take(bytes, told) ?? bytes);
+    return elements.every((each, index) => each === tensor.data[index])
+      ? tensor
+      : createTensor("bytes", tensor.shape, elements);
+  }
+
+  #take(bytes: Uint8Array, told: string | undefined): Buffer | undefined {
+    const mimeType = this.count < MAX_MEDIA ? mediaType(bytes, told) : undefined;
+    if (mimeType === undefined) return undefined;
+    const type = mimeType.startsWith("audio/") ? "audio" : "image";
+    this.#count(Math.ceil(bytes.length / 3) * 4 + OBJECT_BYTES);
+    // The memory of the values may be given away when they are written.
+    this.all.push({ type, mimeType, bytes: new Uint8Array(bytes) });
+    const place = this.all.filter((medium) => medium.type === type).length;
+    return Buffer.from(`${mimeType}, ${bytes.length} bytes, ${type} ${place} of the content`);
+  }
 }
 
-/** Beginnings of files of sound; `????` are bytes of any value. */
+/** Beginnings of files of sound. */
 const SOUNDS: readonly (readonly [mimeType: string, beginning: RegExp])[] = [
   ["audio/wav", /^RIFF[\s\S]{4}WAVE/],
   ["audio/ogg", /^OggS/],
   ["audio/flac", /^fLaC/],
   ["audio/mpeg", /^ID3|^\xff[\xfb\xf3\xf2]/],
 ];
+/** Bytes within which a file of an image or sound has one that no text has. */
+const HEAD_BYTES = 64;
 
 /** The type of an image or a sound by its first bytes, or as a hook has said; undefined for all else. */
 function mediaType(bytes: Uint8Array, told = ""): string | undefined {
   if (/^(?:image|audio)\/[\w.+-]+$/.test(told)) return told;
+  if (!isBinary(bytes)) return undefined;
   const format = imageFormat(bytes);
-  // Of few letters, which a text may begin with.
+  // Of few letters, which other bytes may begin with.
   if (format !== undefined && format !== "pnm") return `image/${format}`;
   const head = Buffer.from(bytes.subarray(0, 12)).toString("latin1");
   return SOUNDS.find(([, beginning]) => beginning.test(head))?.[0];
 }
 
-/** Bytes of JSON from which it is not repeated as a text: no assistant reads so many numbers. */
-const MAX_TEXT_BYTES = 64 * 1024;
-
-/** The values as text too, for clients that do not know the structured ones. */
-function toResult({ media, json, text }: Shown): RpcResult {
-  const told = json.length > MAX_TEXT_BYTES ? `${json.length} bytes of JSON, in structuredContent` : undefined;
-  const content = [{ type: "text", text: told ?? text ?? Buffer.from(json).toString() }, ...media];
-  return { members: { content }, structured: json };
-}
-
-/** Characters of a part that a notification has. */
-const MAX_MESSAGE = 1000;
-
-/** Collects the parts of an answer, which is sent as a whole in the end. */
-class Parts {
-  readonly #tool: ToolCall;
-  readonly #all: Shown[] = [];
-  #bytes = 0;
-
-  constructor(tool: ToolCall) {
-    this.#tool = tool;
-  }
-
-  async write(part: InferResponse): Promise<void> {
-    const { progress, maxBytes } = this.#tool;
-    const bytes = Object.values(answeredTensors(part)).reduce((sum, tensor) => sum + byteSize(tensor), 0);
-    this.#bytes += bytes + MEDIA_BYTES;
-    if (this.#bytes > maxBytes)
-      throw new ServingError("resource_exhausted", `The answer has more than ${maxBytes} bytes; expected fewer parts.`);
-    const made = await shown(part, this.#tool);
-    this.#all.push(made);
-    if (progress === undefined) return;
-    const message = (made.text ?? Buffer.from(made.json).toString()).slice(0, MAX_MESSAGE);
-    const params = { progressToken: progress.token, progress: this.#all.length, message };
-    await progress.send(writeNotification("notifications/progress", params));
-  }
-
-  result(): RpcResult {
-    const parts = this.#all;
-    const json = `{"parts":[${parts.map((part) => Buffer.from(part.json).toString()).join(",")}]}`;
-    const texts = parts.map(({ text }) => text);
-    const text = texts.every((each) => each !== undefined) ? texts.join("") : undefined;
-    return toResult({ media: parts.flatMap(({ media }) => media), json: Buffer.from(json), text });
-  }
+/** Checks for a byte that no text has among the first ones, since `ID3` or `GIF89a` may begin a sentence. */
+function isBinary(bytes: Uint8Array): boolean {
+  return bytes.subarray(0, HEAD_BYTES).some((byte) => byte < 0x09 || byte >= 0xf8);
 }

@@ -1,5 +1,6 @@
-import { invalidArgument } from "../../errors.ts";
-import { defineJob } from "../../platform/codec-host/job.ts";
+import { ServingError } from "../../errors.ts";
+import { defineJob, type Job } from "../../platform/codec-host/job.ts";
+import { LARGE_MESSAGE_BYTES } from "../../platform/codec-host/large-message.ts";
 import { DecodeBudget } from "../../platform/limits/memory/decode-budget.ts";
 import { parseJson } from "../../tensor/codecs/json/json-reader.ts";
 import {
@@ -9,6 +10,7 @@ import {
   type JsonObject,
   type JsonValue,
 } from "../../tensor/codecs/json/json-value.ts";
+import { toPlainSignature } from "../../tensor/signature/choose-signature.ts";
 import type { Signature } from "../../tensor/signature/signature.ts";
 import type { Tensors } from "../../tensor/tensor.ts";
 import { readArguments } from "./tools.ts";
@@ -71,22 +73,60 @@ export interface Received extends HeadMessages {
 /** Messages of a list at most: each may run a model. */
 const MAX_MESSAGES = 64;
 
-/** Reads a body in this thread. Throws `invalid_argument` for one that is not JSON. */
-export function readMessages(body: Uint8Array, maxBytes: number): Received {
+/** Means by which large bodies are read in a codec thread, to which their memory is transferred. */
+type Decode = <Args extends readonly unknown[], Result>(
+  job: Job<Args, Result>,
+  args: Args,
+  body: Uint8Array,
+) => Promise<Result>;
+
+/**
+ * Reads a body, in a codec thread if it is large. Throws {@link RpcError} for a list that is, or has too many messages,
+ * and for a body that is not JSON.
+ */
+export async function readMessages(body: Uint8Array, maxBytes: number, decode: Decode): Promise<Received> {
+  try {
+    return body.length <= LARGE_MESSAGE_BYTES ? readHere(body, maxBytes) : await readInThread(body, maxBytes, decode);
+  } catch (reason) {
+    const { code, message } = ServingError.from(reason);
+    throw code === "invalid_argument" ? new RpcError(RPC.parseError, message) : reason;
+  }
+}
+
+function readHere(body: Uint8Array, maxBytes: number): Received {
   const budget = new DecodeBudget(maxBytes);
   const roots = readRoots(body, budget);
+  const { length } = roots.list;
+  if (length > MAX_MESSAGES)
+    throw invalidRequest(`The body is a list of ${length} messages; expected ${MAX_MESSAGES} at most.`);
   return {
     ...toHead(roots),
     argumentsOf: (index, signature) => readArguments(argumentsAt(roots.list[index]), signature, budget),
   };
 }
 
-/** Reads a large body in a codec thread, which gives it back. */
-function readHead(body: Uint8Array, maxBytes: number): HeadMessages & { readonly body: Uint8Array } {
-  return { ...toHead(readRoots(body, new DecodeBudget(maxBytes))), body };
+async function readInThread(body: Uint8Array, maxBytes: number, decode: Decode): Promise<Received> {
+  const { body: same, ...head } = await decode(readHeadJob, [body, maxBytes], body);
+  if (head.isBatch)
+    throw invalidRequest(`A list of messages has ${same.length} bytes; expected ${LARGE_MESSAGE_BYTES} at most.`);
+  return {
+    ...head,
+    argumentsOf: (index, signature) =>
+      decode(argumentsOfJob, [same, index, toPlainSignature(signature), maxBytes], same),
+  };
 }
 
-/** {@link readMessages} for a codec thread. */
+function invalidRequest(message: string): RpcError {
+  return new RpcError(RPC.invalidRequest, message);
+}
+
+/** Reads a large body in a codec thread, which gives it back; of a list nothing else. */
+function readHead(body: Uint8Array, maxBytes: number): HeadMessages & { readonly body: Uint8Array } {
+  const { list, isBatch } = readRoots(body, new DecodeBudget(maxBytes));
+  return { ...toHead({ list: isBatch ? [] : list, isBatch }), body };
+}
+
+/** {@link readHead} for a codec thread. */
 export const readHeadJob = defineJob(import.meta.url, "readHeadJob", readHead);
 
 function argumentsOf(body: Uint8Array, index: number, signature: Signature, maxBytes: number): Tensors {
@@ -108,8 +148,6 @@ function readRoots(body: Uint8Array, budget: DecodeBudget): Roots {
 }
 
 function toHead({ list, isBatch }: Roots): HeadMessages {
-  if (list.length > MAX_MESSAGES)
-    throw invalidArgument(`The body is a list of ${list.length} messages; expected ${MAX_MESSAGES} at most.`);
   return { messages: list.map(toMessage), isBatch };
 }
 
@@ -164,22 +202,22 @@ function toId(value: JsonValue | undefined): MessageId | undefined {
   return typeof number === "number" && Number.isFinite(number) ? number : undefined;
 }
 
-/** The members of a result; `structured` = the JSON of its `structuredContent`. */
+/** The members of a result; those of `written` are JSON already, in pieces. */
 export interface RpcResult {
   readonly members: object;
-  readonly structured?: Uint8Array | undefined;
+  readonly written?: Readonly<Record<string, readonly Uint8Array[]>> | undefined;
 }
 
 /** An answer's text: of a result, or of an error. */
-export function writeResult(id: MessageId, { members, structured }: RpcResult): Buffer {
+export function writeResult(id: MessageId, { members, written = {} }: RpcResult): Buffer {
   const text = JSON.stringify({ jsonrpc: "2.0", id, result: members });
-  if (structured === undefined) return Buffer.from(text);
-  const separator = Object.keys(members).length === 0 ? "" : ",";
-  return Buffer.concat([
-    Buffer.from(`${text.slice(0, -2)}${separator}"structuredContent":`),
-    structured,
-    Buffer.from("}}"),
-  ]);
+  let separator = Object.keys(members).length === 0 ? "" : ",";
+  const pieces: Uint8Array[] = [Buffer.from(text.slice(0, -2))];
+  for (const [name, value] of Object.entries(written)) {
+    pieces.push(Buffer.from(`${separator}"${name}":`), ...value);
+    separator = ",";
+  }
+  return Buffer.concat([...pieces, Buffer.from("}}")]);
 }
 
 /** An error of the protocol. */

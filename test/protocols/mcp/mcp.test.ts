@@ -1,3 +1,5 @@
+import { once } from "node:events";
+import { request } from "node:http";
 import { describe, expect, it, vi } from "vitest";
 import { authFiles, bearer, TOKENS } from "../../access/auth-fixture.ts";
 import { missingListeners } from "../../helpers/missing-listeners.ts";
@@ -49,7 +51,7 @@ describe("a handshake", () => {
 describe("tools/list", () => {
   it("has every model whose inputs are known, with schemas", async () => {
     const { tools } = await result(message("tools/list"));
-    expect(tools.map(({ name }: { name: string }) => name)).toEqual(["the_sum", "media", "words"]);
+    expect(tools.map(({ name }: { name: string }) => name)).toEqual(["the_sum", "media", "words", "bulk"]);
     const [sum, media, words] = tools;
     expect(sum).toMatchObject({ title: "the.sum", description: expect.stringContaining("the.sum: takes x: FP32") });
     expect(sum.inputSchema).toMatchObject({ type: "object", required: ["x"], additionalProperties: false });
@@ -62,7 +64,7 @@ describe("tools/list", () => {
 
   it("comes in pages", async () => {
     const { body } = await post(message("tools/list", { cursor: "media" }));
-    expect(body.result.tools.map(({ name }: { name: string }) => name)).toEqual(["words"]);
+    expect(body.result.tools.map(({ name }: { name: string }) => name)).toEqual(["words", "bulk"]);
     expect(body.result.nextCursor).toBeUndefined();
     for (const cursor of ["nowhere", 5])
       expect((await post(message("tools/list", { cursor }))).body.error).toMatchObject({ code: -32602 });
@@ -84,11 +86,14 @@ describe("tools/call", () => {
     });
   });
 
-  it("decodes large arguments in a thread, also of a list of messages", async () => {
+  it("decodes large arguments in a thread, and takes small ones in a list of messages", async () => {
     const x = Array.from({ length: 20_000 }, () => [1, 2]);
     expect((await result(call("the_sum", { x }))).structuredContent.sum).toHaveLength(20_000);
-    const both = await post([call("the_sum", { x }), { ...call("the_sum", { x: [[2, 2]] }), id: 2 }]);
+    const both = await post([call("the_sum", { x: [[1, 2]] }), { ...call("the_sum", { x: [[2, 2]] }), id: 2 }]);
     expect(both.body[1]).toMatchObject({ id: 2, result: { structuredContent: { sum: [4] } } });
+    const large = await post([call("the_sum", { x })]);
+    expect([large.status, large.body.error.code]).toEqual([400, -32600]);
+    expect(large.body.error.message).toContain("expected 65536 at most");
   });
 
   it("answers with pictures and sound as content, and integers as they are", async () => {
@@ -105,6 +110,32 @@ describe("tools/call", () => {
     expect(structuredContent.picture).toEqual([
       expect.stringMatching(/^image\/png, \d+ bytes, image 1 of the content/),
     ]);
+  });
+
+  it("takes pictures and sounds for what they are where they are few, and no text for one", async () => {
+    const many = await result(call("bulk", { kind: "many" }));
+    expect([many.content.length, many.structuredContent.made[0]]).toEqual([1, expect.stringMatching(/^iVBOR/)]);
+    const texts = await result(call("bulk", { kind: "texts" }));
+    expect([texts.content.length, texts.structuredContent.made[0]]).toEqual([1, "ID3 and others"]);
+    const mixed = await result(call("bulk", { kind: "mixed" }));
+    expect(mixed.content[1].data).toMatch(/^iVBOR\w+/);
+    expect(mixed.structuredContent.made[1]).toHaveLength(200_000);
+  });
+
+  it("refuses to answer with more than an assistant reads, by a result that says so", async () => {
+    const { content } = await result(call("bulk", { kind: "large" }));
+    expect(Buffer.from(content[1].data, "base64")).toHaveLength(3_000_067);
+    for (const body of [call("bulk", { kind: "huge" }), call("words", { text: "many" })]) {
+      const { isError, content: told } = await result(body);
+      expect([isError, told[0].text]).toEqual([true, expect.stringContaining("more than 33554432 bytes as JSON")]);
+    }
+  });
+
+  it("counts pictures and sounds over all parts of an answer", async () => {
+    const { content, structuredContent } = await result(call("words", { text: "media" }));
+    expect(content.slice(1).map(({ type }: { type: string }) => type)).toEqual(["image", "audio", "image"]);
+    const told = structuredContent.parts.map(({ word }: { word: string[] }) => word[0]?.replace(/.*, /, ""));
+    expect(told).toEqual(["image 1 of the content", "audio 1 of the content", "image 2 of the content", "media "]);
   });
 
   it.each([
@@ -130,6 +161,8 @@ describe("tools/call", () => {
       content: [{ type: "text", text: "so it is " }],
       structuredContent: { parts: [{ word: ["so "] }, { word: ["it "] }, { word: ["is "] }] },
     });
+    const long = await result(call("words", { text: "a ".repeat(300) }));
+    expect(long.content).toEqual([{ type: "text", text: `${"a ".repeat(300)} ` }]);
   });
 
   it("tells of parts by events, with the answer as the last one", async () => {
@@ -144,6 +177,7 @@ describe("tools/call", () => {
     expect(told[3]).toMatchObject({ id: 1, result: { content: [{ text: "so be it " }] } });
     const answer = await post(body, { accept: "application/json" });
     expect(answer.body.result.content[0].text).toBe("so be it ");
+    expect((await post({ ...body, id: undefined })).status).toBe(202);
   });
 
   it("ends what runs when its client leaves", async () => {
@@ -158,7 +192,7 @@ describe("tools/call", () => {
     });
     await answer.body?.getReader().read();
     leaving.abort();
-    await vi.waitFor(async () => expect(Number(await ended())).toBeGreaterThan(before + 1));
+    await vi.waitFor(async () => expect(Number(await ended())).toBeGreaterThan(before));
   });
 });
 
@@ -174,7 +208,7 @@ describe("a request of a revision without a handshake", () => {
     const { body } = await post(message("server/discover", meta()), routed("server/discover"));
     expect(body.result).toMatchObject({ resultType: "complete", supportedVersions: [MODERN], ttlMs: 0 });
     const listed = await post(message("tools/list", meta()), routed("tools/list"));
-    expect(listed.body.result).toMatchObject({ cacheScope: "private", tools: { length: 3 } });
+    expect(listed.body.result).toMatchObject({ cacheScope: "private", tools: { length: 4 } });
     const name = `=?base64?${Buffer.from("the_sum").toString("base64")}?=`;
     const headers = routed("tools/call", { "mcp-name": name });
     const { result: called } = (await post(call("the_sum", { x: [[1, 2]] }, meta()), headers)).body;
@@ -229,7 +263,8 @@ describe("a message", () => {
     ]);
     expect((await post(list, { "mcp-protocol-version": "2025-06-18" })).status).toBe(400);
     expect((await post([{ jsonrpc: "2.0", method: "notifications/x" }])).status).toBe(202);
-    expect((await post(Array.from({ length: 65 }, () => message("ping")))).status).toBe(400);
+    const many = await post(Array.from({ length: 65 }, () => message("ping")));
+    expect([many.status, many.body.error.code]).toEqual([400, -32600]);
   });
 
   it("may answer the server, which has asked nothing", async () => {
@@ -244,6 +279,14 @@ describe("a request", () => {
     const { httpUrl } = await serve();
     const { host } = new URL(httpUrl);
     expect((await post(message("ping"), { origin: `http://${host}` })).status).toBe(200);
+    const foreign = `evil.example:${new URL(httpUrl).port}`;
+    const asked = request(`${httpUrl}/mcp`, {
+      ...{ method: "POST", headers: { ...TYPES, host: foreign, origin: `http://${foreign}` } },
+    });
+    asked.end(JSON.stringify(message("ping")));
+    const [rebound] = await once(asked, "response");
+    rebound.resume();
+    expect(rebound.statusCode).toBe(403);
   });
 
   it("of another media type is refused", async () => {

@@ -6,6 +6,20 @@ const PNG = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAAAAAA6fptVAAAACklEQVR4nGNoAAAAggC
 const WAV = Buffer.from("RIFF\0\0\0\0WAVEfmt ", "latin1").toString("base64");
 
 const SOURCES = {
+  "bulk.mjs": `
+    export const inputs = [{ name: "kind", dtype: "bytes", shape: [1] }];
+    export const outputs = [{ name: "made", dtype: "bytes", shape: [-1] }];
+    const png = Buffer.from("${PNG}", "base64");
+    const sized = (bytes) => Buffer.concat([png, Buffer.alloc(bytes)]);
+    const texts = ["ID3 and others", "OggS", "fLaC is a word", "GIF89a"];
+    const made = {
+      many: () => ({ made: Array.from({ length: 300 }, () => png) }),
+      texts: () => ({ made: texts }),
+      mixed: () => ({ made: [png, Buffer.alloc(200_000, "a")] }),
+      large: () => ({ made: [sized(3_000_000)] }),
+      huge: () => ({ made: [sized(30_000_000)] }),
+    };
+    export const process = ({ kind }) => made[Buffer.from(kind.data[0]).toString()]();`,
   "sum.mjs": `
     export const inputs = [
       { name: "x", dtype: "float32", shape: [-1, 2] },
@@ -35,17 +49,20 @@ const SOURCES = {
     export const inputs = [{ name: "text", dtype: "bytes", shape: [-1] }];
     export const outputs = [{ name: "word", dtype: "bytes", shape: [1] }];
     let ended = 0;
+    const media = { picture: Buffer.from("${PNG}", "base64"), sound: Buffer.from("${WAV}", "base64") };
     export async function* process({ text }) {
       const said = Buffer.from(text.data[0]).toString();
       try {
         if (said === "ended") return yield { word: [String(ended)] };
+        if (said === "many") for (let part = 0; part < 20; part++) yield { word: ["\\n".repeat(1_000_000)] };
+        if (said === "media") for (const name of ["picture", "sound", "picture"]) yield { word: [media[name]] };
         for (const word of said.split(" ")) {
           if (word === "fail") throw new Error("no such word");
           yield { word: [word + " "] };
         }
         while (said === "endless") yield { word: ["on "] };
       } finally {
-        ended++;
+        if (said === "endless") ended++;
       }
     }`,
 };
@@ -54,5 +71,11 @@ const SOURCES = {
 export function toolModels() {
   const folder = tempFolder(SOURCES);
   const hooked = (name: string) => ({ driver: "null", hooks: `${folder}/${name}.mjs` });
-  return { "the.sum": hooked("sum"), media: hooked("media"), words: hooked("words"), plain: { driver: "null" } };
+  return {
+    "the.sum": hooked("sum"),
+    media: hooked("media"),
+    words: hooked("words"),
+    bulk: hooked("bulk"),
+    plain: { driver: "null" },
+  };
 }
