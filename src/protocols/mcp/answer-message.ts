@@ -2,7 +2,7 @@ import { cutText } from "../../platform/text/cut-text.ts";
 import { readVersion } from "../../version.ts";
 import { callTool, type ToolCall } from "./call-tool.ts";
 import { type Message, RPC, RpcError, type RpcResult, writeResult } from "./messages.ts";
-import { listTools } from "./tools.ts";
+import { describeTools, toolNames } from "./tools.ts";
 
 /** Revisions with a handshake, newest first, and those without one. */
 const HANDSHAKES = ["2025-11-25", "2025-06-18", "2025-03-26", "2024-11-05", "2024-10-07"] as const;
@@ -149,19 +149,18 @@ function initialized(message: Message): object {
   };
 }
 
-/** Tools of a page. */
+/** Models of a page. */
 const PAGE = 100;
 
-/** A cursor is the name of the last tool before. */
+/** A cursor is the name of the last model before. */
 async function listPage({ cursor }: Message, { service }: MessageContext): Promise<object> {
-  const all = await listTools(service);
-  const before = cursor === undefined ? -1 : all.findIndex(({ name }) => name === cursor);
+  const all = [...toolNames(service)];
+  const before = cursor === undefined ? -1 : all.findIndex(([name]) => name === cursor);
   if (cursor !== undefined && before < 0)
     throw new RpcError(RPC.invalidParams, "params.cursor is none that was given; list from the beginning.");
-  const tools = all.slice(before + 1, before + 1 + PAGE);
-  const last = tools.at(-1)?.name;
-  const isMore = before + 1 + PAGE < all.length;
-  return { tools, ...(isMore && last !== undefined && { nextCursor: last }) };
+  const page = all.slice(before + 1, before + 1 + PAGE);
+  const nextCursor = before + 1 + PAGE < all.length ? page.at(-1)?.[0] : undefined;
+  return { tools: await describeTools(service, page), ...(nextCursor !== undefined && { nextCursor }) };
 }
 
 /** HTTP statuses of errors, in a revision without a handshake; of others they are 200. */

@@ -1,3 +1,4 @@
+import { createHash } from "node:crypto";
 import { hintedError, missingInput, unknownName } from "../../error-info.ts";
 import { invalidArgument } from "../../errors.ts";
 import type { DecodeBudget } from "../../platform/limits/memory/decode-budget.ts";
@@ -31,16 +32,33 @@ export interface Tool {
 const NAME_CHARACTERS = /[^A-Za-z0-9_-]/g;
 const MAX_NAME = 64;
 
-/** The names of the models that are ready, and that the caller may know of, by the names of their tools. */
+/**
+ * The names of the models that are ready, and that the caller may know of, by the names of their tools. A name does not
+ * depend on which of them are ready: where two would get the same, one that is called so has it, and others end in a
+ * hash of their own.
+ */
 export function toolNames(service: InferenceService): ReadonlyMap<string, string> {
-  const names = new Map<string, string>();
-  for (const model of new Set(service.index().flatMap((state) => (state.isReady ? [state.model] : [])))) {
-    const plain = model.replace(NAME_CHARACTERS, "_").slice(0, MAX_NAME) || "_";
-    let name = plain;
-    for (let count = 2; names.has(name); count++) name = `${plain.slice(0, MAX_NAME - 5)}_${count}`;
-    names.set(name, model);
-  }
-  return names;
+  const states = service.index();
+  const models = [...new Set(states.map(({ model }) => model))];
+  const ready = new Set(states.flatMap(({ model, isReady }) => (isReady ? [model] : [])));
+  const users = new Map<string, number>();
+  for (const model of models) users.set(plainName(model), (users.get(plainName(model)) ?? 0) + 1);
+  const nameOf = (model: string) => {
+    const plain = plainName(model);
+    return plain !== model && (users.get(plain) ?? 0) > 1 ? hashedName(plain, model) : plain;
+  };
+  return new Map(models.filter((model) => ready.has(model)).map((model) => [nameOf(model), model]));
+}
+
+function plainName(model: string): string {
+  return model.replace(NAME_CHARACTERS, "_").slice(0, MAX_NAME) || "_";
+}
+
+const HASH_CHARACTERS = 8;
+
+function hashedName(plain: string, model: string): string {
+  const hash = createHash("sha256").update(model).digest("hex").slice(0, HASH_CHARACTERS);
+  return `${plain.slice(0, MAX_NAME - HASH_CHARACTERS - 1)}_${hash}`;
 }
 
 /** Checks if a model is a tool: its inputs are known. */
@@ -48,21 +66,22 @@ export function isTool(description: ServableDescription): boolean {
   return knownInputs(defaultSignature(description)) !== undefined;
 }
 
-/** Every model whose inputs are known, as a tool. */
-export async function listTools(service: InferenceService): Promise<readonly Tool[]> {
-  const found = [...toolNames(service)].map(async ([name, model]) => {
+/**
+ * Those of some models whose inputs are known, as tools. Beyond the tensors that a document describes, one is there
+ * without its schemas.
+ */
+export async function describeTools(
+  service: InferenceService,
+  names: readonly (readonly [name: string, model: string])[],
+): Promise<readonly Tool[]> {
+  const found = names.map(async ([name, model]) => {
     const description = await describeModel(service, { model }).catch(() => undefined);
     // Unloaded meanwhile.
-    return description === undefined ? [] : [{ name, description }];
+    return description === undefined || !isTool(description) ? [] : [{ name, description }];
   });
   const models = (await Promise.all(found)).flat();
-  const known = withinMost(models.map(({ name, description }) => [name, defaultSignature(description)]));
-  return known.flatMap(([name, signature], index) => {
-    const description = models[index]?.description;
-    return description === undefined || knownInputs(signature) === undefined
-      ? []
-      : [toTool(name, signature, description)];
-  });
+  const told = withinMost(models.map(({ name, description }) => [name, defaultSignature(description)]));
+  return models.map(({ name, description }, index) => toTool(name, told[index]?.[1] ?? {}, description));
 }
 
 function toTool(name: string, signature: Signature, description: ServableDescription): Tool {
@@ -73,7 +92,7 @@ function toTool(name: string, signature: Signature, description: ServableDescrip
   return {
     name,
     title,
-    description: cutText(told ?? aboutModel(title, signature)),
+    description: cutText(told ?? aboutModel(title, defaultSignature(description))),
     inputSchema: inputSchema(inputs, signature.inputs !== undefined),
     ...(outputs && { outputSchema: outputs }),
     // Hooks may do anything.

@@ -62,6 +62,22 @@ describe("tools/list", () => {
     expect(words.outputSchema).toMatchObject({ required: ["parts"] });
   });
 
+  it("gives a model the same name whichever others are ready", async () => {
+    const plain = toolModels()["the.sum"];
+    const models = { "a.b": plain, a_b: plain, "x.c": plain };
+    const { httpUrl } = await startServer({ mcp: true, allowControl: "local", models });
+    const names = async () => {
+      const body = JSON.stringify(message("tools/list"));
+      const answer = await fetch(`${httpUrl}/mcp`, { method: "POST", headers: TYPES, body });
+      const { result: listed } = (await answer.json()) as { result: { tools: { name: string; title: string }[] } };
+      return Object.fromEntries(listed.tools.map(({ name, title }) => [title, name]));
+    };
+    const before = await names();
+    expect(before).toEqual({ "a.b": expect.stringMatching(/^a_b_[0-9a-f]{8}$/), a_b: "a_b", "x.c": "x_c" });
+    expect((await fetch(`${httpUrl}/v2/repository/models/a_b/unload`, { method: "POST" })).status).toBe(200);
+    expect(await names()).toEqual({ "a.b": before["a.b"], "x.c": "x_c" });
+  });
+
   it("comes in pages", async () => {
     const { body } = await post(message("tools/list", { cursor: "media" }));
     expect(body.result.tools.map(({ name }: { name: string }) => name)).toEqual(["words", "bulk"]);
