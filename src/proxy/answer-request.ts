@@ -58,7 +58,7 @@ export async function answerRequest(
   exchange.record.settleTrace(kind === "inference" || kind === "control");
   let stop: (() => void) | undefined;
   try {
-    const isTaken = keyHeader !== undefined && takeKey(request, keyHeader);
+    const isTaken = takeKey(request, keyHeader);
     const caller = callerOf(request);
     // Nothing of the body is read before.
     const entered = policy.enter(kind, caller);
@@ -73,7 +73,9 @@ export async function answerRequest(
       countUntilAnswered(response, begun instanceof Promise ? await begun : begun);
     }
     if (request.headers.expect !== undefined) letSend(pair, dependencies.maxMessageBytes);
-    const plain = await (scope === undefined ? answer(exchange) : answerFor(scope, exchange, { keyHeader, answer }));
+    // Limits tell clients apart by it, perhaps; hooks do not get it.
+    if (keyHeader !== undefined) delete request.headers[keyHeader];
+    const plain = await (scope === undefined ? answer(exchange) : answerFor(scope, exchange, answer));
     // The request of an answer in parts is still used, and the parts are counted one by one.
     const held = isInParts(plain) ? plain : holdAnswer(plain, exchange, neverCompressed);
     const made = held instanceof Promise ? await held : held;
@@ -184,19 +186,15 @@ async function arrivedTogether(request: IncomingMessage): Promise<void> {
 }
 
 /** The request without its password, which hooks and models must not see. */
-function answerFor(
-  scope: CallScope,
-  exchange: HttpExchange,
-  { keyHeader = "", answer }: Pick<ChosenRoute, "keyHeader" | "answer">,
-): ReturnType<RouteHandler> {
+function answerFor(scope: CallScope, exchange: HttpExchange, answer: RouteHandler): ReturnType<RouteHandler> {
   delete exchange.request.headers.authorization;
-  delete exchange.request.headers[keyHeader];
   exchange.record.user = scope.user;
   return runInScope(scope, () => answer(exchange));
 }
 
 /** Takes a token that is in another header for one in `Authorization`, unless that is there; returns false then. */
-function takeKey({ headers }: IncomingMessage, keyHeader: string): boolean {
+function takeKey({ headers }: IncomingMessage, keyHeader: string | undefined): boolean {
+  if (keyHeader === undefined) return false;
   const key = headers[keyHeader];
   if (typeof key !== "string" || key === "" || headers.authorization !== undefined) return false;
   headers.authorization = `Bearer ${key}`;

@@ -1,7 +1,7 @@
 import type { IncomingMessage, RequestListener, ServerResponse } from "node:http";
 import { ServingError } from "../errors.ts";
 import type { RouteName } from "../observability/request-record.ts";
-import { type HookRoutes, type TextFunctions, textFunctionTexts } from "../serving/hook-routes.ts";
+import { type HookRoutes, textFunctionTexts } from "../serving/hook-routes.ts";
 import { answerByHook } from "./answer-raw.ts";
 import { answerRequest, type ChosenRoute, ownPageRouter } from "./answer-request.ts";
 import { answerUnrouted } from "./answer-unrouted.ts";
@@ -199,12 +199,13 @@ function createHookRouter(protocols: readonly NamedHttpProtocol[], dependencies:
   let routes: HookRoutes = new Map();
   // Metrics know a route by its name, which is one object for all of its requests.
   const names = new Map<string, RouteName>();
-  let functions: TextFunctions = new Map();
+  // Of models that are gone, too: one that is loaded for a request comes and goes.
+  const functions = new Map<string, readonly string[]>();
   service.onHookRoutes?.((changed, changedFunctions = functions) => {
     for (const text of hookRouteTexts(changed, routes, protocols)) log.info(text);
     for (const text of textFunctionTexts(changedFunctions, functions)) log.info(text);
     routes = changed;
-    functions = changedFunctions;
+    for (const [model, names] of changedFunctions) functions.set(model, names);
     names.clear();
   });
   return (request, response) => {

@@ -119,6 +119,9 @@ describe("clients are told apart", () => {
     const { get, client } = await start({ clientRate: 1, clientKey: "header:x-api-key" });
     const from = async (key: string) => (await get("/v2", { "x-api-key": key })).status;
     expect([await from("one"), await from("two"), await from("one")]).toEqual([200, 200, 429]);
+    // Its routes take a token from this header.
+    const ofAnthropic = async (key: string) => (await get("/v1/messages", { "x-api-key": key })).status;
+    expect([await ofAnthropic("six"), await ofAnthropic("seven"), await ofAnthropic("six")]).toEqual([405, 405, 429]);
     const call = (key: string) =>
       statusOf(
         client.call("/inference.GRPCInferenceService/ServerMetadata", Buffer.alloc(0), {
