@@ -20,10 +20,10 @@ export function toHookRoutes(models: readonly ManagedModel[]): HookRoutes {
 }
 
 /** The functions of hooks that answer requests about texts, by the name of the model. */
-export type TextFunctions = ReadonlyMap<string, readonly string[]>;
+export type FunctionsByModel = ReadonlyMap<string, readonly string[]>;
 
 /** Those of the versions that answer if none is named. */
-export function toTextFunctions(models: readonly ManagedModel[]): TextFunctions {
+export function toTextFunctions(models: readonly ManagedModel[]): FunctionsByModel {
   const found = models.map(({ name, current }) => {
     const entries = current?.servable?.description.hooks?.entries ?? [];
     return [name, TEXT_FUNCTIONS.filter((each) => entries.includes(each))] as const;
@@ -31,19 +31,13 @@ export function toTextFunctions(models: readonly ManagedModel[]): TextFunctions 
   return new Map(found.filter(([, names]) => names.length > 0));
 }
 
-/** The first route of each function; docs/openai.md has all. */
-const FIRST_ROUTES: Readonly<Record<string, string>> = {
-  chat: "POST /v1/chat/completions",
-  complete: "POST /v1/completions",
-  embed: "POST /v1/embeddings",
-  rerank: "POST /v1/rerank",
-};
-
-/** One line for each model that has other functions than before: one may be there by its name alone. */
-export function textFunctionTexts(functions: TextFunctions, before: TextFunctions): readonly string[] {
+/**
+ * One line for each model that has other functions than it had the last time it was there: one may be there by its name
+ * alone. `before` has those that have been told.
+ */
+export function textFunctionTexts(functions: FunctionsByModel, before: FunctionsByModel): readonly string[] {
   const changed = [...functions].filter(([model, names]) => before.get(model)?.join() !== names.join());
-  return changed.map(([model, names]) => {
-    const routes = names.map((name) => `${FIRST_ROUTES[name]} by ${name}`);
-    return `the hooks of the model ${model} answer ${routes.join(", ")}, and the same in other protocols`;
-  });
+  return changed.map(
+    ([model, names]) => `the hooks of the model ${model} answer requests about texts by ${names.join(", ")}`,
+  );
 }

@@ -1,7 +1,7 @@
 import type { InferRequest, InferResponse } from "../pipeline/infer-request.ts";
 import type { ExampleInputs } from "../tensor/signature/example-inputs.ts";
 import type { DescribedModel } from "./described-model.ts";
-import type { HookRoutes, TextFunctions } from "./hook-routes.ts";
+import type { FunctionsByModel, HookRoutes } from "./hook-routes.ts";
 import type { LoadCounts } from "./load-counter.ts";
 import type { LoadOverrides } from "./load-overrides.ts";
 import type { PoisonCount } from "./poison/poison-watch.ts";
@@ -64,7 +64,7 @@ export interface InferenceService {
   /** HTTP routes that hooks declare; the same object until they change. Absent if another server answers. */
   hookRoutes?(): HookRoutes;
   /** Calls back immediately and at each change of these routes, and of the functions about texts if they are known. */
-  onHookRoutes?(listener: (routes: HookRoutes, functions?: TextFunctions) => void): void;
+  onHookRoutes?(listener: (routes: HookRoutes, functions?: FunctionsByModel) => void): void;
   /** Reports if a model may answer in parts, or has functions that get bytes. Absent = it is not known. */
   mayAnswerInParts?(): boolean;
   /** Reports if requests can be answered now. */

@@ -6,7 +6,7 @@ import type { ThreadCounts } from "../platform/limits/thread-counts.ts";
 import { Admission } from "./admission.ts";
 import type { AspiredModel } from "./aspired-model.ts";
 import type { DescribedModel } from "./described-model.ts";
-import { type HookRoutes, type TextFunctions, toHookRoutes, toTextFunctions } from "./hook-routes.ts";
+import { type FunctionsByModel, type HookRoutes, toHookRoutes, toTextFunctions } from "./hook-routes.ts";
 import type {
   IndexScope,
   InferenceService,
@@ -182,7 +182,7 @@ export class LocalService implements InferenceService, ServiceLimits {
     return this.#hookRoutes;
   }
 
-  onHookRoutes(listener: (routes: HookRoutes, functions: TextFunctions) => void): void {
+  onHookRoutes(listener: (routes: HookRoutes, functions: FunctionsByModel) => void): void {
     const tell = () => listener(this.hookRoutes(), toTextFunctions(this.#manager.catalog.models()));
     tell();
     this.#manager.onState(tell);
