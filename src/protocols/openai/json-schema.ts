@@ -1,18 +1,28 @@
-import { ServingError } from "../../errors.ts";
+import { failedPrecondition, type ServingError } from "../../errors.ts";
 import { shorten } from "../../platform/text/shorten.ts";
 import { isObject } from "../../tensor/record.ts";
 
-/** Schemas, with their members and items, that are looked at: a client's may name itself, in many ways. */
+/** Characters of a text that is checked. */
+const MAX_TEXT = 256 * 1024;
+/**
+ * Members and items of schemas and values that are looked at, and every 64th of their texts' characters: a client's
+ * schema may name itself, in many ways, and a hook may answer with what the client sends.
+ */
 const MAX_STEPS = 50_000;
+const CHARACTERS_OF_STEP = 64;
 const MAX_DEPTH = 200;
 /** Characters of a place in a message. */
 const MAX_PLACE = 100;
+/** Characters of a reference that is followed. */
+const MAX_REFERENCE = 1000;
 
 /**
- * Checks the text of an answer against the JSON schema that its client has sent; throws `internal` with the first place
- * that does not fit. Patterns and formats of texts, and conditions, are not checked; neither is what takes too long.
+ * Checks the text of an answer against the JSON schema that its client has sent; throws `failed_precondition`, which is
+ * no fault of the server, with the first place that does not fit. Patterns and formats of texts, and conditions, are
+ * not checked; neither is a text of more than 256 K characters, nor what takes too long.
  */
 export function checkJson(text: string, schema: unknown): void {
+  if (text.length > MAX_TEXT) return;
   const found = new SchemaCheck(schema).misfit(parse(text), schema, "the answer");
   if (found !== undefined) throw doesNotFit(found);
 }
@@ -26,8 +36,7 @@ function parse(text: string): unknown {
 }
 
 function doesNotFit(what: string): ServingError {
-  const message = `What the hook chat gave does not fit the JSON schema of the request: ${what}.`;
-  return new ServingError("internal", message);
+  return failedPrecondition(`The answer does not fit the JSON schema of the request: ${what}.`);
 }
 
 /** A value with its place, and the schema around a keyword. */
@@ -71,11 +80,13 @@ const KEYWORDS: Readonly<Record<string, Keyword>> = {
   type: (expected, { value, at }) => {
     const types = Array.isArray(expected) ? expected : [expected];
     const isFitting = types.some((type) => typeof type !== "string" || TYPES[type]?.(value) !== false);
-    return isFitting ? undefined : `${at} is not of the type ${types.join(" or ")}`;
+    return isFitting ? undefined : `${at} is not of the type ${shorten(types.join(" or "), MAX_PLACE)}`;
   },
-  enum: (expected, { value, at }) =>
-    Array.isArray(expected) && !expected.some((each) => isSame(each, value)) ? `${at} is none of the enum` : undefined,
-  const: (expected, { value, at }) => (isSame(expected, value) ? undefined : `${at} is not the const`),
+  enum: (expected, { value, at, check }) => {
+    const isFitting = !Array.isArray(expected) || expected.some((each) => check.isSame(each, value));
+    return isFitting ? undefined : `${at} is none of the enum`;
+  },
+  const: (expected, { value, at, check }) => (check.isSame(expected, value) ? undefined : `${at} is not the const`),
   required: (expected, { value, at }) => {
     if (!isObject(value) || !Array.isArray(expected)) return undefined;
     const missing = expected.find((name) => typeof name === "string" && !Object.hasOwn(value, name));
@@ -121,6 +132,8 @@ const KEYWORDS: Readonly<Record<string, Keyword>> = {
   maxItems: limit(itemsOf, most)("the maxItems"),
 };
 
+const NAMES = Object.keys(KEYWORDS);
+
 /** One check, which ends as if all fitted once it has taken too long. */
 class SchemaCheck {
   readonly #root: unknown;
@@ -137,23 +150,35 @@ class SchemaCheck {
     if (!isObject(schema) || this.#depth > MAX_DEPTH) return undefined;
     const asked = { value, at, schema, check: this };
     this.#depth++;
-    const found = first(Object.keys(KEYWORDS), (name) => {
+    const found = first(NAMES, (name) => {
       const expected = Object.hasOwn(schema, name) ? schema[name] : undefined;
-      return expected === undefined || !this.#mayGoOn(expected) ? undefined : KEYWORDS[name]?.(expected, asked);
+      return expected === undefined || !this.#mayGoOn(expected, value) ? undefined : KEYWORDS[name]?.(expected, asked);
     });
     this.#depth--;
     return found;
   }
 
-  #mayGoOn(expected: unknown): boolean {
-    const isMany = typeof expected === "object" && expected !== null;
-    this.#steps += isMany && this.#steps <= MAX_STEPS ? 1 + Object.keys(expected).length : 1;
+  /** Checks for equal values; those beyond a limit are taken for that. */
+  isSame(a: unknown, b: unknown): boolean {
+    if (!this.#mayGoOn(a, b) || this.#depth > MAX_DEPTH || a === b) return true;
+    if (!isMany(a) || !isMany(b) || Array.isArray(a) !== Array.isArray(b)) return false;
+    const names = Object.keys(a);
+    if (names.length !== Object.keys(b).length) return false;
+    this.#depth++;
+    const isSame = names.every((name) => Object.hasOwn(b, name) && this.isSame(a[name], b[name]));
+    this.#depth--;
+    return isSame;
+  }
+
+  /** Counts a look at both. */
+  #mayGoOn(a: unknown, b: unknown): boolean {
+    if (this.#steps <= MAX_STEPS) this.#steps += 1 + sizeOf(a) + sizeOf(b);
     return this.#steps <= MAX_STEPS;
   }
 
-  /** The schema that a reference means; true, which all fits, for one of another document. */
+  /** The schema that a reference means; true, which all fits, for one of another document, or one that is too long. */
   resolve(reference: unknown): unknown {
-    if (typeof reference !== "string" || !reference.startsWith("#")) return true;
+    if (typeof reference !== "string" || !reference.startsWith("#") || reference.length > MAX_REFERENCE) return true;
     let found: unknown = this.#root;
     for (const part of reference.split("/", MAX_DEPTH).slice(1)) {
       const name = part.replaceAll("~1", "/").replaceAll("~0", "~");
@@ -187,7 +212,13 @@ function placeIn(at: string, name: string): string {
   return shorten(at === "the answer" ? name : `${at}.${name}`, MAX_PLACE);
 }
 
-/** Objects with their members in another order are not the same: models write them as the schema has them. */
-function isSame(a: unknown, b: unknown): boolean {
-  return a === b || JSON.stringify(a) === JSON.stringify(b);
+function isMany(value: unknown): value is Readonly<Record<string, unknown>> {
+  return typeof value === "object" && value !== null;
+}
+
+/** Steps that a value takes. */
+function sizeOf(value: unknown): number {
+  if (typeof value === "string") return value.length / CHARACTERS_OF_STEP;
+  if (Array.isArray(value)) return value.length;
+  return isMany(value) ? Object.keys(value).length : 0;
 }

@@ -25,6 +25,7 @@ it.each([
   [{ additionalProperties: { type: "number" } }, { any: 1 }],
   [{ $ref: "https://elsewhere/schema" }, { any: 1 }],
   [{ type: "string", pattern: "^(a+)+$" }, "not checked"],
+  [{ enum: [{ a: 1, b: [2] }, null] }, { b: [2], a: 1 }],
   [true, "all"],
   [{ type: 5, enum: "x", required: "x", properties: 5, anyOf: 5, $ref: 5, minimum: "x" }, {}],
 ])("%j takes %j", (schema, value) => {
@@ -45,12 +46,34 @@ it.each([
   [{ oneOf: [{ type: "number" }, { type: "integer" }] }, "5", "the answer fits 2 of oneOf"],
   [{ prefixItems: [{ type: "string" }], items: false }, '["a",1]', "the answer[1] is not to be there"],
   [{ const: { a: 1 } }, '{"a":2}', "the answer is not the const"],
+  [{ const: { a: [1] } }, '{"a":{"0":1}}', "the answer is not the const"],
+  [{ enum: [{ a: 1 }, null] }, '{"a":1,"b":1}', "the answer is none of the enum"],
 ])("%j does not take %s", (schema, text, what) => {
-  const message = `What the hook chat gave does not fit the JSON schema of the request: ${what}.`;
-  expect(() => checkJson(text, schema)).toThrow(expect.objectContaining({ code: "internal", message }));
+  const message = `The answer does not fit the JSON schema of the request: ${what}.`;
+  expect(() => checkJson(text, schema)).toThrow(expect.objectContaining({ code: "failed_precondition", message }));
 });
 
-it("ends for a schema that would take forever", () => {
-  const both = { anyOf: [{ $ref: "#/$defs/loop" }, { $ref: "#/$defs/loop" }] };
-  expect(() => checkJson("1", { $defs: { loop: both }, ...both })).not.toThrow();
+const LOOP = { anyOf: [{ $ref: "#/$defs/loop" }, { $ref: "#/$defs/loop" }] };
+const MANY = Array(10_000);
+const LONG = "x".repeat(250_000);
+const LIST = JSON.stringify(Array(100_000).fill(1));
+it.each([
+  ["a schema that names itself twice", { $defs: { loop: LOOP }, ...LOOP }, "1"],
+  ["a large value and a long enum", { enum: MANY.fill(0).map((_, index) => [index]) }, LIST],
+  ["a large value and many schemas", { allOf: MANY.fill({ anyOf: [{ const: [0] }, {}] }) }, LIST],
+  ["a long text and many schemas", { allOf: MANY.fill({ minLength: 1, maxLength: 1e9 }) }, JSON.stringify(LONG)],
+  [
+    "an object and many schemas",
+    { allOf: MANY.fill({ additionalProperties: {} }) },
+    `{${MANY.fill(0).map((_, index) => `"k${index}":1`)}}`,
+  ],
+  ["a deep value", { const: 1, enum: [[[[]]]] }, "[".repeat(100_000) + "]".repeat(100_000)],
+  ["a long reference", { anyOf: MANY.fill({ $ref: `#/${"~1".repeat(20_000)}` }) }, "1"],
+  ["more text than is checked", { type: "number" }, JSON.stringify("x".repeat(262_144))],
+] as const)("ends for what would take forever: %s", (_, schema, text) => {
+  try {
+    checkJson(text, schema);
+  } catch (reason) {
+    expect(reason).toMatchObject({ code: "failed_precondition" });
+  }
 });
