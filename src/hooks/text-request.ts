@@ -46,6 +46,8 @@ export interface ChatMessage {
   readonly toolCalls: readonly ToolCall[];
   /** The call that a tool's message answers. */
   readonly toolCallId?: string;
+  /** True if the tool failed, as far as the client's protocol can tell: Anthropic's does. */
+  readonly isError?: boolean;
 }
 
 /** A piece of a message. */

@@ -1,5 +1,5 @@
 import { defineJob } from "../../platform/codec-host/job.ts";
-import { BASE64, schemaOf, strictSchema, type TextFormat, type WireContent } from "../openai/chat-request.ts";
+import { BASE64, schemaOf, strictSchema, type TextFormat, toTool, type WireContent } from "../openai/chat-request.ts";
 import { type Members, parseMembers, writeRequest, wrongMember } from "../openai/members.ts";
 import { readStop, type TextWish } from "../openai/text-request.ts";
 
@@ -8,7 +8,7 @@ function readMessages(bytes: Uint8Array): TextWish {
   const body = parseMembers(bytes);
   const asked = body.objects("messages", readMessage).flat();
   if (asked.length === 0) throw body.wrong("messages", "a list with one message at least");
-  const system = body.value("system") === undefined ? [] : readContent(body, "system").flatMap(contentOf);
+  const system = readPieces(body, "system");
   const messages = [...(system.length > 0 ? [{ role: "system", content: system, toolCalls: [] }] : []), ...asked];
   const tools = body.objects("tools", readTool);
   const own = { messages, tools, toolChoice: readToolChoice(body, tools.length), responseFormat: readFormat(body) };
@@ -18,7 +18,7 @@ function readMessages(bytes: Uint8Array): TextWish {
     temperature: body.number("temperature", { min: 0 }),
     topP: body.number("top_p", { min: 0 }),
     stop: readStop(body, "stop_sequences"),
-    user: body.object("metadata")?.text("user_id"),
+    user: body.within("metadata")?.text("user_id"),
     more: body.rest(),
   };
   const requests = [{ entry: "chat" as const, request: writeRequest({ ...own, ...choices }) }];
@@ -40,6 +40,20 @@ function contentOf({ content }: Block): readonly WireContent[] {
   return content === undefined ? [] : [content];
 }
 
+/** Reads content within which are no calls of tools, and no results of them; none if it is absent. */
+function readPieces(place: Members, name: string): readonly WireContent[] {
+  if (place.value(name) === undefined) return [];
+  return readContent(place, name, (block) => {
+    if (isOfTools(block)) throw block.wrong("type", "text, image or document");
+    return readBlock(block);
+  }).flatMap(contentOf);
+}
+
+function isOfTools(block: Members): boolean {
+  const type = block.text("type");
+  return type === "tool_use" || type === "tool_result";
+}
+
 /** Results of tools are messages of their own for the function, before the rest of the one that they are in. */
 function readMessage(message: Members): readonly object[] {
   if (message.value("role") === undefined) throw message.wrong("role", "user, assistant");
@@ -52,11 +66,11 @@ function readMessage(message: Members): readonly object[] {
   return [...results, { role, content, toolCalls }];
 }
 
-function readContent(place: Members, name: string): readonly Block[] {
+function readContent(place: Members, name: string, read = readBlock): readonly Block[] {
   const content = place.value(name);
   if (typeof content === "string") return content === "" ? [] : [{ content: { type: "text", text: content } }];
   if (!Array.isArray(content)) throw place.wrong(name, "a text, or a list of blocks such as {type, text}");
-  return place.objects(name, readBlock);
+  return place.objects(name, read);
 }
 
 function readBlock(block: Members): Block {
@@ -71,8 +85,9 @@ function readBlock(block: Members): Block {
     return { call: { id: block.requiredText("id"), name: block.requiredText("name"), arguments: given } };
   }
   if (type === "tool_result") {
-    const content = block.value("content") === undefined ? [] : readContent(block, "content").flatMap(contentOf);
-    return { result: { role: "tool", content, toolCalls: [], toolCallId: block.requiredText("tool_use_id") } };
+    const [content, toolCallId] = [readPieces(block, "content"), block.requiredText("tool_use_id")];
+    const isError = block.boolean("is_error") === true;
+    return { result: { role: "tool", content, toolCalls: [], toolCallId, ...(isError && { isError }) } };
   }
   throw block.wrong("type", "text, image, document, tool_use, tool_result or thinking");
 }
@@ -103,16 +118,11 @@ function sourceOf(block: Members): Members {
 
 function readTool(tool: Members): object {
   if (tool.value("type") !== undefined) tool.choice("type", ["custom"]);
-  return {
-    name: tool.requiredText("name"),
-    description: tool.text("description") ?? "",
-    parameters: schemaOf(tool, "input_schema") ?? { type: "object", properties: {} },
-    strict: tool.boolean("strict") ?? false,
-  };
+  return toTool(tool, "input_schema");
 }
 
 function readToolChoice(body: Members, toolCount: number): unknown {
-  const choice = body.object("tool_choice");
+  const choice = body.within("tool_choice");
   if (choice === undefined) return toolCount === 0 ? "none" : "auto";
   const type = choice.choice("type", ["auto", "any", "none", "tool"]);
   if (type === "tool") return { name: choice.requiredText("name") };
@@ -120,7 +130,10 @@ function readToolChoice(body: Members, toolCount: number): unknown {
 }
 
 function readFormat(body: Members): TextFormat {
-  const format = body.object("output_config", true)?.object("format") ?? body.object("output_format");
-  const schema = format && schemaOf(format, "schema");
-  return schema === undefined ? { type: "text" } : { type: "json_schema", name: "", schema, strict: true };
+  const format = body.within("output_config")?.object("format") ?? body.object("output_format");
+  if (format === undefined) return { type: "text" };
+  if (format.text("type") !== "json_schema") throw format.wrong("type", "json_schema");
+  const schema = schemaOf(format, "schema");
+  if (schema === undefined) throw format.wrong("schema", "a JSON schema");
+  return { type: "json_schema", name: "", schema, strict: true };
 }

@@ -1,7 +1,14 @@
 import { defineJob } from "../../platform/codec-host/job.ts";
 import { type ImageFormat, imageFormat } from "../../tensor/media/image-format.ts";
 import { isObject } from "../../tensor/record.ts";
-import { BASE64, readTool, strictSchema, type TextFormat, type WireContent } from "../openai/chat-request.ts";
+import {
+  BASE64,
+  readTool,
+  strictSchema,
+  type TextFormat,
+  textContent,
+  type WireContent,
+} from "../openai/chat-request.ts";
 import { Members, parseMembers, writeRequest, wrongMember } from "../openai/members.ts";
 import { type EmbedWish, toTensor } from "../openai/numbers-codec.ts";
 import { readTexts } from "../openai/text-input.ts";
@@ -86,10 +93,6 @@ function toMessage(role: string, content: readonly WireContent[]): object {
   return { role, content, toolCalls: [] };
 }
 
-function textContent(text: string): readonly WireContent[] {
-  return text === "" ? [] : [{ type: "text", text }];
-}
-
 function readCall(call: Members): object {
   const made = call.object("function");
   if (made === undefined) throw call.wrong("function", "an object with name and arguments");
@@ -103,7 +106,7 @@ const MEDIA_TYPES: Readonly<Partial<Record<ImageFormat, string>>> = { pnm: "imag
 const HEAD_CHARACTERS = 256;
 
 function readImages(place: Members): readonly WireContent[] {
-  return (place.list("images") ?? []).map((base64, index) => {
+  return place.fewOf("images").map((base64, index) => {
     const text = typeof base64 === "string" && BASE64.test(base64) ? base64 : "";
     const format = imageFormat(Buffer.from(text.slice(0, HEAD_CHARACTERS), "base64"));
     if (format === undefined)
@@ -149,15 +152,18 @@ export const readOllamaEmbedJob = defineJob(import.meta.url, "readOllamaEmbedJob
 /** Reads a request of the older embeddings, of one text. Throws likewise. */
 function readEmbedding(bytes: Uint8Array): EmbedWish {
   const body = parseMembers(bytes);
-  body.requiredText("prompt");
+  body.text("prompt");
   return embedWish(body, "prompt");
 }
 
 /** {@link readEmbedding} for a codec thread. */
 export const readEmbeddingJob = defineJob(import.meta.url, "readEmbeddingJob", readEmbedding);
 
+/** One without a text has none, by which clients load a model. */
 function embedWish(body: Members, name: string): EmbedWish {
-  const texts = readTexts(body, name);
+  const given = body.value(name) ?? "";
+  const isEmpty = given === "" || (Array.isArray(given) && given.length === 0);
+  const texts = isEmpty ? [] : readTexts(body, name);
   const [model, dimensions] = [body.text("model") ?? "", body.number("dimensions", { isWhole: true, min: 1 })];
   const options = body.object("options", true)?.rest() ?? {};
   const request = writeRequest({ texts, dimensions, more: { ...options, ...body.rest() } });

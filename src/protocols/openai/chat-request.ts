@@ -43,9 +43,14 @@ export type WireContent =
   | { readonly type: "text"; readonly text: string }
   | { readonly type: "image" | "audio"; readonly mediaType: string; readonly base64: string };
 
+/** The content of a message that is a text. */
+export function textContent(text: string): readonly WireContent[] {
+  return text === "" ? [] : [{ type: "text", text }];
+}
+
 function readContent(message: Members): readonly WireContent[] {
   const content = message.value("content");
-  if (typeof content === "string") return content === "" ? [] : [{ type: "text", text: content }];
+  if (typeof content === "string") return textContent(content);
   if (content !== undefined && !Array.isArray(content))
     throw message.wrong("content", "a text, or a list of parts such as {type, text}");
   return message.objects("content", readPart);
@@ -103,10 +108,15 @@ export function readTool(tool: Members): object {
   if (tool.value("type") !== undefined) tool.choice("type", ["function"]);
   const declared = tool.object("function");
   if (declared === undefined) throw tool.wrong("function", "an object with name, description and parameters");
+  return toTool(declared, "parameters");
+}
+
+/** A function as it is declared, with the schema of its parameters in that member. */
+export function toTool(declared: Members, parameters: string): object {
   return {
     name: declared.requiredText("name"),
     description: declared.text("description") ?? "",
-    parameters: schemaOf(declared, "parameters") ?? { type: "object", properties: {} },
+    parameters: schemaOf(declared, parameters) ?? { type: "object", properties: {} },
     strict: declared.boolean("strict") ?? false,
   };
 }
@@ -133,9 +143,13 @@ export interface TextFormat {
   readonly strict?: boolean;
 }
 
-/** The schema that an answer has to fit, as JSON; undefined if it need not. */
+/** Bytes of a schema by which answers are checked, which the main thread does. */
+const MAX_SCHEMA_BYTES = 64 * 1024;
+
+/** The schema that an answer has to fit, as JSON; undefined if it need not, or if it is too large for checks. */
 export function strictSchema({ schema, strict = false }: TextFormat): Uint8Array | undefined {
-  return strict && isObject(schema) ? writeRequest(schema) : undefined;
+  const written = strict && isObject(schema) ? writeRequest(schema) : undefined;
+  return written !== undefined && written.length > MAX_SCHEMA_BYTES ? undefined : written;
 }
 
 function readFormat(body: Members): TextFormat {
@@ -147,9 +161,9 @@ function readFormat(body: Members): TextFormat {
 export function toFormat(format: Members | undefined, declared: Members | undefined): TextFormat {
   const type = format?.choice("type", ["text", "json_object", "json_schema"]) ?? "text";
   if (format === undefined || type !== "json_schema") return { type };
-  const schema = declared && schemaOf(declared, "schema");
-  if (declared === undefined || schema === undefined)
-    throw format.wrong("json_schema", "an object with name and schema");
+  if (declared === undefined) throw format.wrong("json_schema", "an object with name and schema");
+  const schema = schemaOf(declared, "schema");
+  if (schema === undefined) throw declared.wrong("schema", "a JSON schema");
   const name = declared.text("name") ?? "";
   return { type, name, schema, strict: declared.boolean("strict") ?? false };
 }

@@ -21,7 +21,7 @@ function shownValue(value: unknown): string {
   return typeof value === "number" || typeof value === "boolean" ? String(value) : kindOf(value);
 }
 
-/** Objects of a list: messages, parts of one, tools, calls. */
+/** Items of a list: messages, parts of one, images, tools, calls. */
 const MAX_OBJECTS = 4096;
 
 /** Limits of a number. */
@@ -39,6 +39,7 @@ export class Members {
   readonly #place: string;
   /** Undefined for most within a body: a large one has very many objects. */
   readonly #asked: Set<string> | undefined;
+  readonly #within = new Map<string, Members>();
 
   constructor(values: Readonly<Record<string, unknown>>, place = "", hasRest = place === "") {
     this.#values = values;
@@ -103,12 +104,16 @@ export class Members {
     throw this.wrong(name, "a list");
   }
 
+  /** A list of objects or images, which are not too many; empty if it is absent. */
+  fewOf(name: string): readonly unknown[] {
+    const list = this.list(name) ?? [];
+    if (list.length <= MAX_OBJECTS) return list;
+    throw wrongMember(this.placeOf(name), `a list of ${list.length} items`, `${MAX_OBJECTS} at most`);
+  }
+
   /** Reads each object of a list before the next one; none if it is absent. */
   objects<Read>(name: string, read: (members: Members) => Read): readonly Read[] {
-    const list = this.list(name) ?? [];
-    if (list.length > MAX_OBJECTS)
-      throw wrongMember(this.placeOf(name), `a list of ${list.length} objects`, `${MAX_OBJECTS} at most`);
-    return list.map((each, index) => {
+    return this.fewOf(name).map((each, index) => {
       const place = `${this.placeOf(name)}[${index}]`;
       if (isObject(each)) return read(new Members(each, place));
       throw wrongMember(place, shownValue(each), "an object");
@@ -123,12 +128,20 @@ export class Members {
     return found;
   }
 
+  /** As {@link object}, of which {@link rest} has the members that were not asked for. */
+  within(name: string): Members | undefined {
+    const found = this.object(name, true);
+    if (found !== undefined) this.#within.set(name, found);
+    return found;
+  }
+
   /** The members that were not asked for, without those that are null. */
   rest(): Readonly<Record<string, unknown>> {
     const left = Object.entries(this.#values).filter(
       ([name, value]) => this.#asked?.has(name) !== true && value !== null,
     );
-    return Object.fromEntries(left);
+    const parts = Array.from(this.#within, ([name, members]) => [name, members.rest()] as const);
+    return Object.fromEntries([...left, ...parts.filter(([, part]) => Object.keys(part).length > 0)]);
   }
 
   /** The error for the value of a member. */

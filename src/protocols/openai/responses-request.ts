@@ -1,11 +1,19 @@
 import { defineJob } from "../../platform/codec-host/job.ts";
-import { readAudio, readDataUri, schemaOf, strictSchema, toFormat, type WireContent } from "./chat-request.ts";
+import {
+  readAudio,
+  readDataUri,
+  strictSchema,
+  textContent,
+  toFormat,
+  toTool,
+  type WireContent,
+} from "./chat-request.ts";
 import { type Members, parseMembers, writeRequest, wrongMember } from "./members.ts";
 import type { TextWish } from "./text-request.ts";
 
 /** Members of a request that its answer repeats. */
 const TOLD = [
-  ...["instructions", "metadata", "temperature", "top_p", "max_output_tokens", "tools", "tool_choice", "text", "user"],
+  ...["instructions", "metadata", "temperature", "top_p", "max_output_tokens", "tools", "tool_choice", "user"],
   ...["parallel_tool_calls", "reasoning", "truncation"],
 ];
 /** Bytes of them; more are not repeated, since a stream has them three times. */
@@ -19,7 +27,7 @@ function readResponse(bytes: Uint8Array): TextWish {
   const asked = readInput(body);
   const messages = [...(instructions === undefined ? [] : [toMessage("system", textContent(instructions))]), ...asked];
   const tools = body.objects("tools", readTool);
-  const format = body.object("text")?.object("format");
+  const format = body.within("text")?.object("format");
   const own = {
     messages,
     tools,
@@ -52,8 +60,12 @@ function refuseKept(body: Members): void {
   body.boolean("store");
 }
 
+/** SDKs read the form of every answer. */
+const DEFAULT_TEXT = { format: { type: "text" } };
+
 function toldOf(body: Members): Uint8Array {
-  const told = writeRequest(Object.fromEntries(TOLD.map((name) => [name, body.peek(name)])));
+  const text = { ...DEFAULT_TEXT, ...Object(body.peek("text")) };
+  const told = writeRequest({ ...Object.fromEntries(TOLD.map((name) => [name, body.peek(name)])), text });
   return told.length > MAX_TOLD_BYTES ? writeRequest({}) : told;
 }
 
@@ -66,10 +78,6 @@ interface Message {
 
 function toMessage(role: string, content: readonly WireContent[], toolCalls: readonly object[] = []): Message {
   return { role, content, toolCalls };
-}
-
-function textContent(text: string): readonly WireContent[] {
-  return text === "" ? [] : [{ type: "text", text }];
 }
 
 /** Calls of tools belong to the assistant's message before them. */
@@ -85,6 +93,7 @@ function readInput(body: Members): readonly Message[] {
     if (isMore) messages.pop();
     messages.push(isMore ? { ...last, toolCalls: [...last.toolCalls, ...message.toolCalls] } : message);
   }
+  if (messages.length === 0) throw body.wrong("input", "one with a message at least");
   return messages;
 }
 
@@ -126,12 +135,7 @@ function readPart(part: Members): WireContent {
 
 function readTool(tool: Members): object {
   if (tool.text("type") !== "function") throw tool.wrong("type", "function");
-  return {
-    name: tool.requiredText("name"),
-    description: tool.text("description") ?? "",
-    parameters: schemaOf(tool, "parameters") ?? { type: "object", properties: {} },
-    strict: tool.boolean("strict") ?? false,
-  };
+  return toTool(tool, "parameters");
 }
 
 function readToolChoice(body: Members, toolCount: number): unknown {
