@@ -13,9 +13,10 @@ const TYPES: Readonly<Record<number, string>> = {
   504: "timeout_error",
 };
 
-/** An error in Anthropic's form, with this server's members for programs beside Anthropic's, as OpenAI's has them. */
+/** An error in Anthropic's form, with the members for programs beside Anthropic's that OpenAI's has beside its own. */
 export const anthropicError: ErrorForm = ({ status, code, message, hint = {} }) => {
   const type = TYPES[status] ?? (status >= 500 ? "api_error" : "invalid_request_error");
-  const body = { type: "error", error: { type, message: cutText(message), ...hint } };
+  const { field: _, ...members } = hint;
+  const body = { type: "error", error: { type, message: cutText(message), ...members } };
   return code === "internal" ? { body, headers: NOT_AGAIN } : { body };
 };

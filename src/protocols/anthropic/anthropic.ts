@@ -41,14 +41,16 @@ async function answer(exchange: HttpExchange, service: InferenceService) {
 function refuse({ method, url = "" }: IncomingMessage, methods: readonly string[]): Error {
   const allow = methods.join(", ");
   if (allow !== "") return new HttpError(405, `${method} is not possible here; send ${methods[0]}.`, { allow });
-  return new HttpError(404, `There is no ${method} ${url.split("?", 1)[0]} here. There is POST ${MESSAGES}.`);
+  const there = `POST ${MESSAGES}`;
+  const hint = { reason: "UNKNOWN_ROUTE", didYouMean: there } as const;
+  return new HttpError(404, `There is no ${method} ${url.split("?", 1)[0]} here. There is ${there}.`, {}, { hint });
 }
 
 /** Only the tokenizer of a model tells, which its hooks may have and the server does not know. */
 const COUNT_TOKENS: HttpRoute = {
   ...{ method: "POST", path: "/v1/messages/count_tokens", kind: "read" },
   answer: async () => {
-    const message = "Tokens are not counted here: only an answer tells them, in its usage, if its function does.";
+    const message = `Tokens are not counted here: send the request to ${MESSAGES}, whose answer has them in its usage.`;
     throw new ServingError("not_found", message);
   },
 };
@@ -82,12 +84,13 @@ function toModel(id: string) {
 }
 
 const TEXT = { type: "string" };
+const CONTENT = { anyOf: [TEXT, { type: "array", items: { type: "object", properties: { type: TEXT } } }] };
 const BODY = {
   ...{ type: "object", required: ["messages"] },
   properties: {
     model: TEXT,
     max_tokens: { type: "integer", minimum: 0 },
-    messages: { type: "array", minItems: 1, items: { type: "object", properties: { role: TEXT, content: TEXT } } },
+    messages: { type: "array", minItems: 1, items: { type: "object", properties: { role: TEXT, content: CONTENT } } },
     stream: { type: "boolean", description: "true asks for the parts of the answer as events" },
   },
 };

@@ -1,7 +1,7 @@
-import { randomUUID } from "node:crypto";
+import { ServingError } from "../../errors.ts";
 import type { HttpExchange } from "../../proxy/http-exchange.ts";
 import type { HttpAnswer } from "../../proxy/http-route.ts";
-import { TYPED_EVENTS } from "../../proxy/part-form.ts";
+import { type PartForm, TYPED_EVENTS } from "../../proxy/part-form.ts";
 import type { FinishReason, TextUsage } from "../../serving/infer-text.ts";
 import type { InferenceService } from "../../serving/inference-service.ts";
 import { answerText, type TextRoute } from "../openai/answer-text.ts";
@@ -10,17 +10,14 @@ import {
   argumentsOf,
   type MadeCall,
   type MadeText,
+  newId,
   type TextStep,
   type TextWriter,
 } from "../openai/text-answer.ts";
 import { anthropicError } from "./anthropic-error.ts";
 import { readMessagesJob } from "./messages-request.ts";
 
-const ROUTE: TextRoute = {
-  job: readMessagesJob,
-  form: { ...TYPED_EVENTS, errorForm: anthropicError },
-  write: (head) => new BlockWriter(head),
-};
+const ROUTE: TextRoute = { job: readMessagesJob, write: (head) => new BlockWriter(head) };
 
 /** Answers `POST /v1/messages`, whole or in parts. */
 export function answerMessages(exchange: HttpExchange, service: InferenceService): Promise<HttpAnswer> {
@@ -43,16 +40,15 @@ const TEXTS = {
 
 /** Writes an answer as Anthropic's blocks. */
 class BlockWriter implements TextWriter {
+  readonly form: PartForm = { ...TYPED_EVENTS, errorForm: anthropicError };
   readonly keeps = "nothing";
   readonly callPrefix = "toolu_";
   readonly #model: string;
-  readonly #id = `msg_${randomUUID().replaceAll("-", "")}`;
+  readonly #id = newId("msg_");
   /** Of the last block. */
   #index = -1;
   /** Type of the block that has not ended. */
   #open: string | undefined;
-  /** Of the last call's block, whose arguments may go on behind other blocks. */
-  #callIndex = 0;
 
   constructor({ model }: AnswerHead) {
     this.#model = model;
@@ -64,13 +60,13 @@ class BlockWriter implements TextWriter {
   }
 
   step(step: TextStep): readonly string[] {
-    if (step.kind === "arguments")
-      return [this.#delta(this.#callIndex, { type: "input_json_delta", partial_json: step.text })];
+    if (step.kind === "arguments") {
+      if (this.#open !== "tool_use") throw lateArguments();
+      return [this.#delta(this.#index, { type: "input_json_delta", partial_json: step.text })];
+    }
     if (step.kind === "call") {
       const { id, name } = step.call;
-      const begun = this.#beginBlock("tool_use", { id, name, input: {} });
-      this.#callIndex = this.#index;
-      return begun;
+      return this.#beginBlock("tool_use", { id, name, input: {} });
     }
     const [type, delta, member] = TEXTS[step.kind];
     const empty = type === "thinking" ? { thinking: "", signature: "" } : { text: "" };
@@ -112,6 +108,13 @@ class BlockWriter implements TextWriter {
   #fields(): object {
     return { id: this.#id, type: "message", role: "assistant", model: this.#model };
   }
+}
+
+/** A block that has ended takes no more. */
+function lateArguments(): ServingError {
+  const message =
+    "The hook chat gave more arguments of a tool call behind a text; a stream of this route has them before.";
+  return new ServingError("internal", message);
 }
 
 /** A typed event without its beginning, which all have. */

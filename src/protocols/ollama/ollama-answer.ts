@@ -3,7 +3,7 @@ import type { HttpExchange } from "../../proxy/http-exchange.ts";
 import type { HttpAnswer } from "../../proxy/http-route.ts";
 import { LINES, type PartForm } from "../../proxy/part-form.ts";
 import type { InferenceService } from "../../serving/inference-service.ts";
-import { answerVectors } from "../openai/answer-numbers.ts";
+import { answerVectors, isEmbeddingModel } from "../openai/answer-numbers.ts";
 import { answerWish, readBody } from "../openai/answer-text.ts";
 import { leaseFor } from "../openai/lease-for.ts";
 import {
@@ -61,36 +61,41 @@ export async function answerOllama(
   const { job, toItem } = ROUTES[name];
   const read = await readBody(exchange, job, await exchange.readBody());
   const wish = { ...read, model: servedName(read.model, service) };
-  if (wish.isEmpty) return answerEmpty(wish, toItem, { exchange, service });
-  return answerWish(
-    { wish, arrivedMs, form: STREAM, write: (head) => new ItemWriter(head, toItem) },
-    exchange,
-    service,
-  );
+  if (wish.isEmpty) return answerEmpty(wish, toItem, { exchange, service, asked: read.model });
+  const write = (head: AnswerHead) => new ItemWriter({ ...head, model: read.model || head.model }, toItem);
+  return answerWish({ wish, arrivedMs, write }, exchange, service);
+}
+
+/** A request, and the name that it has for the model, which answers repeat; empty = none. */
+interface AskedModel {
+  readonly exchange: HttpExchange;
+  readonly service: InferenceService;
+  readonly asked: string;
 }
 
 /** A request without a text, which Ollama answers once the model is loaded. */
 async function answerEmpty(
   { model, requests }: OllamaWish,
   toItem: ToItem,
-  { exchange, service }: { readonly exchange: HttpExchange; readonly service: InferenceService },
+  { exchange, service, asked }: AskedModel,
 ): Promise<HttpAnswer> {
   exchange.record.model = model;
   const entries = requests.map(({ entry }) => entry);
   const lease = await leaseFor(service, { model, entries }, exchange.callInfo());
   lease.release();
-  const head = { model: lease.description.model, created_at: new Date().toISOString() };
+  const head = { model: asked || lease.description.model, created_at: new Date().toISOString() };
   return jsonAnswer({ ...head, ...toItem(""), done: true, done_reason: "load" });
 }
 
 /** Writes an answer as Ollama's items. */
 class ItemWriter implements TextWriter {
+  readonly form = STREAM;
   readonly keeps = "calls";
   readonly callPrefix = "call_";
   readonly #head: AnswerHead;
   readonly #toItem: ToItem;
   readonly #leasedMs = performance.now();
-  /** A call whose arguments may go on: clients get it as one item. */
+  /** A call whose arguments may go on until the next one, behind texts too: clients get it as one item. */
   #call: MadeCall | undefined;
 
   constructor(head: AnswerHead, toItem: ToItem) {
@@ -104,13 +109,13 @@ class ItemWriter implements TextWriter {
 
   step(step: TextStep): readonly string[] {
     if (step.kind === "arguments") return [];
-    const before = this.#endCall();
     if (step.kind === "call") {
+      const before = this.#endCall();
       this.#call = step.call;
       return before;
     }
     const isThought = step.kind === "reasoning";
-    return [...before, this.#part(isThought ? this.#toItem("", { thinking: step.text }) : this.#toItem(step.text))];
+    return [this.#part(isThought ? this.#toItem("", { thinking: step.text }) : this.#toItem(step.text))];
   }
 
   end(made: MadeText): readonly string[] {
@@ -167,14 +172,29 @@ export async function answerOllamaVectors(
 ): Promise<HttpAnswer> {
   const arrivedMs = performance.now();
   const wish = await readBody(exchange, isOlder ? readEmbeddingJob : readOllamaEmbedJob, await exchange.readBody());
+  const model = servedName(wish.model, service);
+  if (wish.texts.data.length === 0) return answerNoVectors(model, isOlder, { exchange, service, asked: wish.model });
   return answerVectors(exchange, service, {
     ...wish,
-    model: servedName(wish.model, service),
+    model,
     frameOf: ({ promptTokens: prompt_eval_count }) => {
       const facts = { total_duration: nanoseconds(arrivedMs, performance.now()), prompt_eval_count };
       const after = `,${JSON.stringify(facts).slice(1)}`;
       const texts = isOlder ? (['{"embedding":', ",", "}"] as const) : (['{"embeddings":[', "],", after] as const);
-      return { isBase64: false, isIndexed: false, texts };
+      return { isBase64: false, isIndexed: false, texts, ...(wish.model !== "" && { model: wish.model }) };
     },
   });
+}
+
+/** A request without a text, which Ollama answers once the model is loaded. */
+async function answerNoVectors(
+  model: string,
+  isOlder: boolean,
+  { exchange, service, asked }: AskedModel,
+): Promise<HttpAnswer> {
+  exchange.record.model = model;
+  const lease = await leaseFor(service, { model, entries: ["embed"] }, exchange.callInfo(), isEmbeddingModel);
+  lease.release();
+  const head = { model: asked || lease.description.model };
+  return jsonAnswer({ ...head, ...(isOlder ? { embedding: [] } : { embeddings: [] }) });
 }

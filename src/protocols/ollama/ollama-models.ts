@@ -11,7 +11,8 @@ const TAG = ":latest";
 /** The name of the model that Ollama's name means, which may have the tag that stands for none. */
 export function servedName(model: string, service: InferenceService): string {
   if (!model.endsWith(TAG)) return model;
-  const isServed = service.index({ loadable: true }).some((one) => one.model === model);
+  const served = service.nameOf?.(model) ?? model;
+  const isServed = served !== model || service.index({ loadable: true }).some((one) => one.model === model);
   return isServed ? model : model.slice(0, -TAG.length);
 }
 

@@ -91,12 +91,13 @@ function toRefusal([method, path]: (typeof REFUSED)[number]): HttpRoute {
 }
 
 const TEXT = { type: "string" };
-const TEXTS = { anyOf: [TEXT, { type: "array", minItems: 1, items: TEXT }] };
+const TEXTS = { anyOf: [TEXT, { type: "array", items: TEXT }] };
 const STREAM = { type: "boolean", default: true, description: "false asks for the answer as one object" };
 const ITEM = { type: "object", properties: { model: TEXT, done: { type: "boolean" } } };
 
-function bodyOf(needed: string, properties: object): object {
-  return { type: "object", required: [needed], properties: { model: TEXT, ...properties } };
+/** No member has to be there: a request without a text loads a model. */
+function bodyOf(properties: object): object {
+  return { type: "object", properties: { model: TEXT, ...properties } };
 }
 
 const MESSAGES = { type: "array", items: { type: "object", properties: { role: TEXT, content: TEXT } } };
@@ -105,25 +106,25 @@ const ENDPOINTS: readonly Endpoint[] = [
   {
     ...{ method: "POST", path: "/api/chat", summary: "Answer a conversation, as Ollama" },
     description: "By the function chat of a model's hook file; lines of JSON, unless stream is false.",
-    schemas: { body: bodyOf("messages", { messages: MESSAGES, stream: STREAM }), answer: ITEM },
+    schemas: { body: bodyOf({ messages: MESSAGES, stream: STREAM }), answer: ITEM },
   },
   {
     ...{ method: "POST", path: "/api/generate", summary: "Answer a prompt, as Ollama" },
     description: "By the function chat of a model's hook file, or complete; lines of JSON, unless stream is false.",
-    schemas: { body: bodyOf("prompt", { prompt: TEXT, stream: STREAM }), answer: ITEM },
+    schemas: { body: bodyOf({ prompt: TEXT, stream: STREAM }), answer: ITEM },
   },
   {
     ...{ method: "POST", path: "/api/embed", summary: "Turn texts into vectors, as Ollama" },
     description: "By the function embed of a model's hook file, or by a model that takes texts and gives vectors.",
     schemas: {
-      body: bodyOf("input", { input: TEXTS }),
+      body: bodyOf({ input: TEXTS }),
       answer: { type: "object", properties: { embeddings: { type: "array" } } },
     },
   },
   {
     ...{ method: "POST", path: "/api/embeddings", summary: "Turn a text into a vector, as older clients of Ollama" },
     schemas: {
-      body: bodyOf("prompt", { prompt: TEXT }),
+      body: bodyOf({ prompt: TEXT }),
       answer: { type: "object", properties: { embedding: { type: "array" } } },
     },
   },
@@ -132,7 +133,7 @@ const ENDPOINTS: readonly Endpoint[] = [
   { method: "GET", path: "/api/version", summary: "Tell the version of Ollama's API" },
   {
     ...{ method: "POST", path: "/api/show", summary: "Describe a model, as Ollama" },
-    schemas: { body: bodyOf("model", {}), answer: { type: "object" } },
+    schemas: { body: bodyOf({}), answer: { type: "object" } },
   },
 ];
 

@@ -30,8 +30,8 @@ export async function answerEmbeddings(exchange: HttpExchange, service: Inferenc
 
 /** A request for vectors, and the form of its answer. */
 interface VectorsWish extends EmbedWish {
-  /** To be called once the vectors are there. */
-  readonly frameOf: (made: NumbersAnswer) => Omit<VectorsFrame, "model">;
+  /** To be called once the vectors are there; without a model's name it has that of the one which made them. */
+  readonly frameOf: (made: NumbersAnswer) => Omit<VectorsFrame, "model"> & Partial<Pick<VectorsFrame, "model">>;
 }
 
 /** Answers with a vector for each text, as {@link answerEmbeddings} does, in any form. */

@@ -14,8 +14,6 @@ import type { TextWish } from "./text-request.ts";
 /** A route whose answer is a text. */
 export interface TextRoute {
   readonly job: Job<[Uint8Array], TextWish>;
-  /** The form of its streams. */
-  readonly form: PartForm;
   /** Creates what writes one answer. */
   readonly write: (head: AnswerHead) => TextWriter;
 }
@@ -32,13 +30,13 @@ export async function answerText(
 }
 
 /** A request that has been read, and the time at which it came. */
-interface Asked extends Pick<TextRoute, "form" | "write">, Pick<AnswerHead, "arrivedMs"> {
+interface Asked extends Pick<TextRoute, "write">, Pick<AnswerHead, "arrivedMs"> {
   readonly wish: TextWish;
 }
 
 /** As {@link answerText}, for a request that has been read. */
 export async function answerWish(
-  { wish, arrivedMs, form, write }: Asked,
+  { wish, arrivedMs, write }: Asked,
   exchange: HttpExchange,
   service: InferenceService,
 ): Promise<HttpAnswer> {
@@ -52,7 +50,7 @@ export async function answerWish(
   const told: object = wish.told === undefined ? {} : JSON.parse(Buffer.from(wish.told).toString());
   const writer = write({ model, includeUsage: wish.includeUsage, echo, told, arrivedMs });
   const made = { ...asked, lease, call, answer: new TextAnswer(writer, echo) };
-  return wish.isStream ? stream(made, form, exchange) : whole(made, wish.schema, exchange);
+  return wish.isStream ? stream(made, writer.form, exchange) : whole(made, wish.schema, exchange);
 }
 
 const NONE = new Uint8Array(0);

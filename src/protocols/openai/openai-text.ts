@@ -1,4 +1,3 @@
-import { randomUUID } from "node:crypto";
 import type { HttpExchange } from "../../proxy/http-exchange.ts";
 import type { HttpAnswer } from "../../proxy/http-route.ts";
 import { EVENTS, type PartForm } from "../../proxy/part-form.ts";
@@ -7,17 +6,17 @@ import type { InferenceService } from "../../serving/inference-service.ts";
 import { answerText, type TextRoute } from "./answer-text.ts";
 import { readChatJob } from "./chat-request.ts";
 import { openaiError } from "./openai-error.ts";
-import { RESPONSE_STREAM, ResponseWriter } from "./response-writer.ts";
+import { ResponseWriter } from "./response-writer.ts";
 import { readResponseJob } from "./responses-request.ts";
-import type { AnswerHead, MadeText, TextStep, TextWriter } from "./text-answer.ts";
+import { type AnswerHead, type MadeText, newId, type TextStep, type TextWriter } from "./text-answer.ts";
 import { readCompletionJob } from "./text-request.ts";
 
 const STREAM: PartForm = { ...EVENTS, errorForm: openaiError };
 
 const ROUTES: Readonly<Record<"chat" | "completion" | "response", TextRoute>> = {
-  chat: { job: readChatJob, form: STREAM, write: (head) => new ChoiceWriter(CHAT, head) },
-  completion: { job: readCompletionJob, form: STREAM, write: (head) => new ChoiceWriter(COMPLETION, head) },
-  response: { job: readResponseJob, form: RESPONSE_STREAM, write: (head) => new ResponseWriter(head) },
+  chat: { job: readChatJob, write: (head) => new ChoiceWriter(CHAT, head) },
+  completion: { job: readCompletionJob, write: (head) => new ChoiceWriter(COMPLETION, head) },
+  response: { job: readResponseJob, write: (head) => new ResponseWriter(head) },
 };
 
 /** Answers `POST …/chat/completions`, `…/completions` or `…/responses`, whole or in parts. */
@@ -83,6 +82,7 @@ const COMPLETION: ChoiceForm = {
 
 /** Writes an answer as OpenAI's choices. */
 class ChoiceWriter implements TextWriter {
+  readonly form = STREAM;
   readonly keeps = "nothing";
   readonly callPrefix = "call_";
   readonly #form: ChoiceForm;
@@ -93,7 +93,7 @@ class ChoiceWriter implements TextWriter {
   constructor(form: ChoiceForm, head: AnswerHead) {
     this.#form = form;
     this.#head = head;
-    this.#id = form.idPrefix + randomUUID().replaceAll("-", "");
+    this.#id = newId(form.idPrefix);
   }
 
   begin(): readonly string[] {

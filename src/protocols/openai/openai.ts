@@ -154,7 +154,11 @@ function isOfOpenai({ headers }: Pick<IncomingMessage, "headers">): boolean {
 
 const TEXT = { type: "string" };
 const TEXTS = { anyOf: [TEXT, { type: "array", minItems: 1, items: TEXT }] };
-const MESSAGES = { type: "array", minItems: 1, items: { type: "object", properties: { role: TEXT, content: TEXT } } };
+const CONTENT = { anyOf: [TEXT, { type: "array", items: { type: "object" } }] };
+const MESSAGES = {
+  ...{ type: "array", minItems: 1 },
+  items: { type: "object", properties: { role: TEXT, content: CONTENT } },
+};
 const INPUT = { anyOf: [TEXT, { type: "array", minItems: 1, items: { type: "object" } }] };
 const STREAM = { type: "boolean", description: "true asks for the parts of the answer as events" };
 const CHOICES = { type: "object", properties: { choices: { type: "array" } } };

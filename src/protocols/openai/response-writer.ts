@@ -1,18 +1,16 @@
-import { randomUUID } from "node:crypto";
-import type { ErrorForm } from "../../proxy/http-errors.ts";
+import type { ToldFailure } from "../../proxy/http-errors.ts";
 import { type PartForm, TYPED_EVENTS } from "../../proxy/part-form.ts";
 import type { FinishReason, TextUsage } from "../../serving/infer-text.ts";
 import { openaiError } from "./openai-error.ts";
-import type { AnswerHead, MadeCall, MadeText, TextStep, TextWriter } from "./text-answer.ts";
-
-/** An error as the last event of a stream: by its member `error` clients know it, by its type others do. */
-const streamError: ErrorForm = (failure) => {
-  const { body } = openaiError(failure);
-  return { body: { ...("error" in body && Object(body.error)), ...body, type: "error" } };
-};
-
-/** The form of a stream of responses. */
-export const RESPONSE_STREAM: PartForm = { ...TYPED_EVENTS, errorForm: streamError };
+import {
+  type AnswerHead,
+  type MadeCall,
+  type MadeText,
+  newId,
+  type TextStep,
+  type TextWriter,
+  tooLong,
+} from "./text-answer.ts";
 
 /** The kinds of text: the item and the part that they are in, the part's member, and their events. */
 const TEXTS = {
@@ -27,6 +25,9 @@ const TEXTS = {
   },
 } as const;
 
+/** Items of an answer, as many as a request has at most: clients send them again. */
+const MAX_ITEMS = 4096;
+
 /** An item of an answer while it is made. */
 type Item =
   | { readonly kind: keyof typeof TEXTS; readonly id: string; readonly index: number; text: string }
@@ -34,6 +35,7 @@ type Item =
 
 /** Writes an answer as OpenAI's responses: https://platform.openai.com/docs/api-reference/responses-streaming. */
 export class ResponseWriter implements TextWriter {
+  readonly form: PartForm = { ...TYPED_EVENTS, errorForm: (failure) => this.#error(failure) };
   readonly keeps = "all";
   readonly callPrefix = "call_";
   readonly #head: AnswerHead;
@@ -67,11 +69,11 @@ export class ResponseWriter implements TextWriter {
     return [...begun, this.#delta(`${TEXTS[step.kind].event}.delta`, item, step.text)];
   }
 
-  end(made: MadeText): readonly string[] {
-    const ended = [...this.#end("text"), ...this.#end("call")];
-    const response = this.#ended(made);
-    const isWhole = made.finish !== "length" && made.finish !== "content_filter";
-    return [...ended, this.#event(isWhole ? "response.completed" : "response.incomplete", { response })];
+  *end(made: MadeText): Iterable<string> {
+    const status = statusOf(made);
+    yield* this.#end("text", status);
+    yield* this.#end("call", status);
+    yield this.#event(`response.${status}`, { response: this.#ended(made) });
   }
 
   whole(made: MadeText): object {
@@ -82,11 +84,12 @@ export class ResponseWriter implements TextWriter {
   }
 
   #newItem(prefix: string) {
+    if (this.#items.length === MAX_ITEMS) throw tooLong(`${MAX_ITEMS} items`);
     return { id: newId(prefix), index: this.#items.length };
   }
 
   #beginText(kind: keyof typeof TEXTS): readonly string[] {
-    const before = this.#end("text");
+    const before = [...this.#end("text")];
     const item: Item = { ...this.#newItem(TEXTS[kind].prefix), kind, text: "" };
     this.#open.text = item;
     this.#items.push(item);
@@ -111,35 +114,38 @@ export class ResponseWriter implements TextWriter {
     return this.#event(type, { ...placeOf(item), ...more, delta });
   }
 
-  #end(which: "text" | "call"): readonly string[] {
+  *#end(which: "text" | "call", status: Status = "completed"): Iterable<string> {
     const item = this.#open[which];
-    if (item === undefined) return [];
+    if (item === undefined) return;
     delete this.#open[which];
-    const done = { output_index: item.index, item: toItem(item, "completed") };
-    return [...this.#lastOf(item), this.#event("response.output_item.done", done)];
+    yield* this.#lastOf(item);
+    yield this.#event("response.output_item.done", { output_index: item.index, item: this.#toEnded(item, status) });
   }
 
-  #lastOf(item: Item): readonly string[] {
+  *#lastOf(item: Item): Iterable<string> {
     const place = placeOf(item);
     if (item.kind === "call") {
       const { name, arguments: given } = item.call;
-      return [this.#event("response.function_call_arguments.done", { ...place, name, arguments: given })];
+      yield this.#event("response.function_call_arguments.done", { ...place, name, arguments: given });
+      return;
     }
     const { event, member } = TEXTS[item.kind];
     const at = { ...place, content_index: 0 };
     const more = item.kind === "text" ? { logprobs: [] } : {};
-    return [
-      this.#event(`${event}.done`, { ...at, ...more, [member]: item.text }),
-      this.#event("response.content_part.done", { ...at, part: toPart(item.kind, item.text) }),
-    ];
+    yield this.#event(`${event}.done`, { ...at, ...more, [member]: item.text });
+    yield this.#event("response.content_part.done", { ...at, part: toPart(item.kind, item.text) });
   }
 
-  #ended({ finish, usage }: MadeText): object {
-    const reason = INCOMPLETE[finish];
+  #ended(made: MadeText): object {
+    const [status, reason] = [statusOf(made), INCOMPLETE[made.finish]];
     const details = reason === undefined ? null : { reason };
-    const output = this.#items.map((item) => toItem(item, "completed"));
-    const status = reason === undefined ? "completed" : "incomplete";
-    return { ...this.#response(status), incomplete_details: details, output, usage: toUsage(usage) };
+    const output = this.#items.map((item) => this.#toEnded(item, status));
+    return { ...this.#response(status), incomplete_details: details, output, usage: toUsage(made.usage) };
+  }
+
+  /** Of an answer that is not complete, the last item is not either. */
+  #toEnded(item: Item, status: Status): object {
+    return toItem(item, item.index === this.#items.length - 1 ? status : "completed");
   }
 
   #response(status: string): object {
@@ -155,16 +161,25 @@ export class ResponseWriter implements TextWriter {
   #event(type: string, members: object): string {
     return `${type}\ndata: ${JSON.stringify({ type, sequence_number: this.#number++, ...members })}`;
   }
+
+  /** An error as the last event of a stream: by its member `error` clients know it, by its type others do. */
+  #error(failure: ToldFailure): { readonly body: object } {
+    const { body } = openaiError(failure);
+    const members = "error" in body && Object(body.error);
+    return { body: { ...members, ...body, type: "error", sequence_number: this.#number++ } };
+  }
+}
+
+type Status = "in_progress" | "completed" | "incomplete";
+
+function statusOf({ finish }: MadeText): "completed" | "incomplete" {
+  return INCOMPLETE[finish] === undefined ? "completed" : "incomplete";
 }
 
 const INCOMPLETE: Readonly<Partial<Record<FinishReason, string>>> = {
   length: "max_output_tokens",
   content_filter: "content_filter",
 };
-
-function newId(prefix: string): string {
-  return prefix + randomUUID().replaceAll("-", "");
-}
 
 function placeOf({ id, index }: Item): object {
   return { item_id: id, output_index: index };
@@ -176,7 +191,7 @@ function toPart(kind: keyof typeof TEXTS, text: string): object {
 }
 
 /** One that has just begun has no content. */
-function toItem(item: Item, status: "in_progress" | "completed"): object {
+function toItem(item: Item, status: Status): object {
   const { kind, id } = item;
   if (kind === "call") {
     const { id: call_id, name, arguments: given } = item.call;

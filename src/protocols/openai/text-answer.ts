@@ -1,11 +1,14 @@
 import { randomUUID } from "node:crypto";
 import { failedPrecondition, ServingError } from "../../errors.ts";
+import type { PartForm } from "../../proxy/part-form.ts";
 import type { FinishReason, TextPart, TextUsage } from "../../serving/infer-text.ts";
 import { isObject } from "../../tensor/record.ts";
 
 /** Characters of an answer that is kept, as a whole one is, which is written in one go. */
 const MAX_KEPT = 16 * 1024 * 1024;
-/** Parts of a whole answer, with the calls in them: more than any model gives tokens in one answer. */
+/** Those of a stream, whose last parts may have all of them again, each in one go. */
+const MAX_REPEATED = 4 * 1024 * 1024;
+/** Parts of an answer that is kept, with the calls in them: more than any model gives tokens in one answer. */
 const MAX_PIECES = 256 * 1024;
 /** Memory of a part, or of a call, beside its characters. */
 const PIECE_BYTES = 128;
@@ -64,7 +67,9 @@ export interface AnswerHead {
 
 /** Writes one answer in the form of a protocol: its parts one by one, or all of it. */
 export interface TextWriter {
-  /** The texts that `end` needs. */
+  /** The form of its stream. */
+  readonly form: PartForm;
+  /** Parts of a stream that it needs at the end: the arguments of calls, or all, of which it keeps the texts itself. */
   readonly keeps: "nothing" | "calls" | "all";
   /** Begins the id of a call that has none. */
   readonly callPrefix: string;
@@ -72,8 +77,8 @@ export interface TextWriter {
   begin(): readonly string[];
   /** The parts for more of the answer. */
   step(step: TextStep): readonly string[];
-  /** The parts that end a stream. */
-  end(made: MadeText): readonly string[];
+  /** The parts that end a stream, each of which is made once it is asked for. */
+  end(made: MadeText): Iterable<string>;
   /** The whole answer. */
   whole(made: MadeText): object;
 }
@@ -103,16 +108,18 @@ export class TextAnswer {
     const steps = this.#stepsOf(part);
     const { keeps } = this.#writer;
     const written = steps.flatMap((step) => {
-      const isOfCall = step.kind === "call" || step.kind === "arguments";
-      if (keeps === "all" || (keeps === "calls" && isOfCall)) this.#keep(step, "");
+      const isKept = step.kind === "arguments" && keeps !== "nothing";
+      if (isKept) this.#keep(step);
+      if (isKept || step.kind === "call" || keeps === "all") this.#count(step, STREAMED);
       return this.#writer.step(step);
     });
     return [...begun, ...written];
   }
 
-  /** The last parts of a stream. */
-  lastParts(): readonly string[] {
-    return [...this.#begin(), ...this.#writer.end(this.#made())];
+  /** The last parts of a stream, each of which is made once it is asked for. */
+  *lastParts(): Iterable<string> {
+    yield* this.#begin();
+    yield* this.#writer.end(this.#made());
   }
 
   /** Memory of the kept part of the answer: its characters, and the text that they become. */
@@ -122,15 +129,18 @@ export class TextAnswer {
 
   /** Adds a part to the whole answer; throws `failed_precondition` if that would be too long. */
   add(part: TextPart): void {
-    const remedy = ' ask for it in parts, with "stream": true.';
-    this.#count(1, remedy);
-    for (const step of this.#stepsOf(part)) this.#keep(step, remedy);
+    this.#pieces++;
+    for (const step of this.#stepsOf(part)) {
+      this.#keep(step);
+      this.#count(step, WHOLE);
+    }
+    this.#check(WHOLE);
   }
 
-  /** The whole answer; `check` gets its text if that has come to its end. */
+  /** The whole answer; `check` gets its text if that is all of it, and has come to its end. */
   whole(check?: (text: string) => void): object {
     const { text, ...made } = this.#made();
-    if (made.finish === "stop" && made.refusal === "") check?.(text);
+    if (made.finish === "stop" && made.refusal === "" && made.calls.length === 0) check?.(text);
     return this.#writer.whole({ ...made, text: this.#echo + text });
   }
 
@@ -164,29 +174,48 @@ export class TextAnswer {
     return steps;
   }
 
-  #beginCall(name: string, id = this.#writer.callPrefix + randomUUID().replaceAll("-", "")): TextStep {
+  #beginCall(name: string, id = newId(this.#writer.callPrefix)): TextStep {
     const call = { id, name, arguments: "" };
     return { kind: "call", index: this.#calls.push(call) - 1, call };
   }
 
-  #keep(step: TextStep, remedy: string): void {
-    const isCall = step.kind === "call";
-    this.#length += isCall ? step.call.id.length + step.call.name.length : step.text.length;
-    this.#count(Number(isCall), remedy);
+  #keep(step: TextStep): void {
     if (step.kind === "arguments") (this.#calls[step.index] as MadeCall).arguments += step.text;
     else if (step.kind !== "call") this.#texts[step.kind] += step.text;
   }
 
-  #count(pieces: number, remedy: string): void {
-    this.#pieces += pieces;
-    if (this.#length > MAX_KEPT) throw tooLong(`${MAX_KEPT} characters`, remedy);
+  #count(step: TextStep, limits: Limits): void {
+    const isCall = step.kind === "call";
+    this.#length += isCall ? step.call.id.length + step.call.name.length : step.text.length;
+    this.#pieces += isCall ? 1 : limits.piecesOfText;
+    this.#check(limits);
+  }
+
+  #check({ characters, remedy }: Limits): void {
+    if (this.#length > characters) throw tooLong(`${characters} characters`, remedy);
     if (this.#pieces > MAX_PIECES) throw tooLong(`${MAX_PIECES} parts`, remedy);
   }
 }
 
-/** Asking again, as clients do after an error that may pass, would make all of it once more. */
-function tooLong(limit: string, remedy: string): ServingError {
-  return failedPrecondition(`The answer has more than ${limit}${remedy === "" ? "." : `;${remedy}`}`);
+/** Limits of what is kept. */
+interface Limits {
+  readonly characters: number;
+  /** Pieces that more of a text is, beside the part that it came in. */
+  readonly piecesOfText: 0 | 1;
+  readonly remedy?: string;
+}
+
+const WHOLE: Limits = { characters: MAX_KEPT, piecesOfText: 0, remedy: 'ask for it in parts, with "stream": true' };
+const STREAMED: Limits = { characters: MAX_REPEATED, piecesOfText: 1 };
+
+/** An id that no other answer, item or call has. */
+export function newId(prefix: string): string {
+  return prefix + randomUUID().replaceAll("-", "");
+}
+
+/** The error for an answer that is too long: asking again, as clients do after others, would make it once more. */
+export function tooLong(limit: string, remedy?: string): ServingError {
+  return failedPrecondition(`The answer has more than ${limit}${remedy === undefined ? "" : `; ${remedy}`}.`);
 }
 
 function noCall(): ServingError {

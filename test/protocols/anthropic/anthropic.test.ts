@@ -119,10 +119,38 @@ describe("POST /v1/messages", () => {
     expect(answered.body.content).toEqual([{ type: "text", text: "It is dry." }]);
   });
 
+  const ANY = { type: "any", disable_parallel_tool_use: true };
+  const PARTS = {
+    output_config: { effort: "low" },
+    metadata: { team: 5 },
+    tool_choice: { disable_parallel_tool_use: true },
+  };
+
+  it("takes null for what may be left out", async () => {
+    const none = { system: null, tools: null, tool_choice: null, stream: null, output_config: null };
+    expect(await got(ask("request", none))).toMatchObject({ tools: [], toolChoice: "none", more: {}, roles: ["user"] });
+  });
+
+  it("tells the function of a tool that has failed", async () => {
+    const result = { type: "tool_result", tool_use_id: "a", content: "no", is_error: true };
+    expect(await got(ask([result, { type: "text", text: "failed" }]))).toEqual([
+      ["tool", true],
+      ["user", null],
+    ]);
+  });
+
+  it("ends a stream with arguments of a call whose block has ended, as what the function must not do", async () => {
+    const whole = await post(ask("between"));
+    expect(whole.body.content).toMatchObject([{ text: "x" }, { type: "tool_use", input: { a: 1 } }]);
+    const events = await stream(ask("between"));
+    const message = expect.stringContaining("arguments of a tool call behind a text");
+    expect(events.at(-1)).toEqual({ type: "error", error: { type: "api_error", message } });
+  });
+
   it("gives the function the request as every other protocol does", async () => {
     const schema = { type: "object" };
     const request = await got({
-      ...ask("", { system: [{ type: "text", text: "be short" }], tools: [WEATHER], tool_choice: { type: "any" } }),
+      ...ask("", { system: [{ type: "text", text: "be short" }], tools: [WEATHER], tool_choice: ANY }),
       messages: [
         { role: "user", content: [{ type: "text", text: "hi" }] },
         { role: "assistant", content: [{ type: "thinking", thinking: "hm", signature: "" }] },
@@ -138,12 +166,13 @@ describe("POST /v1/messages", () => {
         stop_sequences: ["end"],
         top_k: 4,
         temperature: null,
-        output_config: { format: { type: "json_schema", schema } },
+        output_config: { format: { type: "json_schema", schema }, effort: "low" },
+        metadata: { user_id: "ann", team: 5 },
       },
     });
     expect(request).toEqual({
       tools: [{ name: "weather", description: "", parameters: { type: "object" }, strict: false }],
-      ...{ toolChoice: "required", maxTokens: 100, stop: ["end"], more: { top_k: 4 } },
+      ...{ toolChoice: "required", maxTokens: 100, stop: ["end"], more: { top_k: 4, ...PARTS } },
       roles: ["system", "user", "assistant", "tool", "user"],
       responseFormat: { type: "json_schema", name: "", schema, strict: true },
     });
@@ -184,6 +213,20 @@ describe("POST /v1/messages", () => {
     ["an address of an image", source({ type: "url", url: "http://a" }), 400, "the server fetches no addresses"],
     ["no image", source({ type: "base64", media_type: "text/html", data: "AA" }), 400, "source.media_type is"],
     ["a tool of Anthropic's", ask("hi", { tools: [{ type: "bash_20250124", name: "bash" }] }), 400, "tools[0].type is"],
+    [
+      "a format without a schema",
+      ask("hi", { output_config: { format: { type: "json_schema" } } }),
+      400,
+      "format.schema",
+    ],
+    ["an unknown format", ask("hi", { output_config: { format: { type: "xml" } } }), 400, 'format.type is "xml"'],
+    ["a call in the system", ask("hi", { system: [{ type: "tool_use" }] }), 400, 'system[0].type is "tool_use"'],
+    [
+      "a result in a result",
+      ask([{ type: "tool_result", tool_use_id: "a", content: [{ type: "tool_result" }] }]),
+      400,
+      'messages[0].content[0].content[0].type is "tool_result"',
+    ],
     ["an unknown model", ask("hi", { model: "talc" }), 404, "'talc' is not found"],
     ["a model without the function", ask("hi", { model: "plain" }), 404, "whose hook file has the function chat"],
   ] as const)("refuses %s", async (_, body, status, message) => {
@@ -199,7 +242,9 @@ it("count_tokens is refused with the reason, and other paths below are not there
   const message = expect.stringMatching(/^Tokens are not counted here/);
   expect([counted.status, counted.body]).toEqual([404, { type: "error", error: { type: "not_found_error", message } }]);
   const batches = await post({}, `${PATH}/batches`);
-  expect([batches.status, batches.body]).toMatchObject([404, { type: "error", error: { type: "not_found_error" } }]);
+  const near = { type: "not_found_error", did_you_mean: "POST /v1/messages" };
+  expect([batches.status, batches.body]).toMatchObject([404, { type: "error", error: near }]);
+  expect((await post({})).body.error).not.toHaveProperty("field");
   const got = await fetch((await serve()).httpUrl + PATH);
   expect([got.status, await got.json()]).toMatchObject([405, { type: "error" }]);
 });
@@ -235,5 +280,5 @@ it("takes a token as x-api-key where callers have to be known, and shows it to n
   expect((await send(key, "/v1/chat/completions")).status).toBe(401);
   const open = await startServer(stages);
   const answer = await fetch(open.httpUrl + PATH, { method: "POST", body, headers: { "x-api-key": "any" } });
-  expect(await answer.json()).toMatchObject({ content: [{ text: '["any",null]' }] });
+  expect(await answer.json()).toMatchObject({ content: [{ text: "[null,null]" }] });
 });

@@ -61,7 +61,7 @@ describe("POST /api/chat", () => {
     const message = { role: "assistant", content: "two words " };
     expect(await whole(CHAT, body)).toEqual([
       200,
-      { ...HEAD, message, done: true, done_reason: "length", ...TIMES, ...COUNTS },
+      { ...HEAD, model: "talk:latest", message, done: true, done_reason: "length", ...TIMES, ...COUNTS },
     ]);
   });
 
@@ -80,6 +80,20 @@ describe("POST /api/chat", () => {
     ];
     const [, answered] = await whole(CHAT, { model: "talk", messages });
     expect(answered.message.content).toBe("It is dry.");
+  });
+
+  it("gives a call whose arguments come behind a text as one item, once it has ended", async () => {
+    const items = await stream(CHAT, chat("between"));
+    const call = { id: expect.stringMatching(/^call_/), function: { name: "f", arguments: { a: 1 } } };
+    expect(items.map(({ message: { content, tool_calls } }) => [content, tool_calls])).toEqual([
+      ["x", undefined],
+      ["", [call]],
+      ["", undefined],
+    ]);
+  });
+
+  it("comes in parts where stream is null", async () => {
+    expect((await stream(CHAT, chat("two words", { stream: null }))).length).toBe(3);
   });
 
   it("gives thoughts beside the message", async () => {
@@ -125,6 +139,12 @@ describe("POST /api/chat", () => {
     ["a model that is not there", chat("hi", { model: "talk:8b" }), 404, "'talk:8b' is not found"],
     ["a model without the function", chat("hi", { model: "plain" }), 404, "expected a model whose hook file has the"],
     ["no image", { model: "talk", messages: [{ role: "user", images: ["AAEC"] }] }, 400, "messages[0].images[0] is no"],
+    [
+      "many images",
+      { messages: [{ role: "user", images: Array(4097).fill("") }] },
+      400,
+      "is a list of 4097 items; expected 4096",
+    ],
     ["a message without a role", { model: "talk", messages: [{}] }, 400, "messages[0].role is missing"],
     ["an unknown format", chat("hi", { format: 5 }), 400, "format is 5; expected json, or a JSON schema"],
     ["options of another type", chat("hi", { options: { top_p: "x" } }), 400, 'options.top_p is "x"'],
@@ -188,9 +208,19 @@ describe("vectors", () => {
     const { text } = await send("/api/embed", { model: "talk", input: ["a", "bcd"], truncate: true });
     expect(JSON.parse(text)).toEqual({ model: "talk", embeddings: vectors, total_duration: ns, prompt_eval_count: 2 });
     const { text: older } = await send("/api/embeddings", { model: "talk:latest", prompt: "bcd" });
-    expect(JSON.parse(older)).toEqual({ model: "talk", embedding: vectors[1] });
+    expect(JSON.parse(older)).toEqual({ model: "talk:latest", embedding: vectors[1] });
     const { text: short } = await send("/api/embed", { model: "talk", input: "a", dimensions: 2 });
     expect(JSON.parse(short).embeddings).toEqual([vectors[0]!.slice(0, 2)]);
+  });
+
+  it("are none for no text, by which clients load a model", async () => {
+    for (const body of [{ input: "" }, { input: [] }, {}]) {
+      const { status, text } = await send("/api/embed", { model: "talk:latest", ...body });
+      expect([status, JSON.parse(text)]).toEqual([200, { model: "talk:latest", embeddings: [] }]);
+    }
+    const { text: older } = await send("/api/embeddings", { model: "talk", prompt: "" });
+    expect(JSON.parse(older)).toEqual({ model: "talk", embedding: [] });
+    expect((await send("/api/embed", { model: "plain" })).status).toBe(404);
   });
 
   it("are refused for what is no text", async () => {

@@ -185,7 +185,7 @@ describe("a request that cannot be answered", () => {
       CHAT,
       { model: "talk", messages: Array(4097).fill({}) },
       "messages",
-      "messages is a list of 4097 objects; expected 4096 at most.",
+      "messages is a list of 4097 items; expected 4096 at most.",
     ],
     ["an unknown role", CHAT, { model: "talk", messages: [{ role: "cat" }] }, "messages[0].role", 'is "cat"'],
     [
@@ -206,6 +206,13 @@ describe("a request that cannot be answered", () => {
       chat("hi", { response_format: { type: "xml" } }),
       "response_format.type",
       "json_schema",
+    ],
+    [
+      "a format without a schema",
+      CHAT,
+      chat("hi", { response_format: { type: "json_schema", json_schema: { name: "s" } } }),
+      "response_format.json_schema.schema",
+      "is missing; expected a JSON schema",
     ],
     ["prompts", "/v1/completions", { model: "talk", prompt: ["a", "b"] }, "prompt", "send a request for each"],
     [
@@ -497,10 +504,17 @@ describe("an answer at once that is to fit a JSON schema", () => {
     );
     expect((await streamed.rest()).at(-1)).toBe("data: [DONE]");
     const { status, body } = await post(CHAT, chat("state", format("array", true)));
-    const message =
-      "What the hook chat gave does not fit the JSON schema of the request: the answer is not of the type array.";
-    expect([status, body]).toMatchObject([500, { error: { message } }]);
+    const message = "The answer does not fit the JSON schema of the request: the answer is not of the type array.";
+    expect([status, body]).toMatchObject([400, { error: { message } }]);
     expect(await answer(CHAT, { messages: [user("two words")], ...format("array", true), max_tokens: 2 })).toBe(200);
+    expect(await answer(CHAT, { messages: [user("called")], ...format("array", true) })).toBe(200);
+  });
+
+  it("is not compared with a schema that is too large for that", async () => {
+    const { response_format } = format("array", true);
+    const large = { ...response_format.json_schema.schema, description: "x".repeat(64 * 1024) };
+    const json_schema = { ...response_format.json_schema, schema: large };
+    expect(await answer(CHAT, { messages, response_format: { ...response_format, json_schema } })).toBe(200);
   });
 
   it("is one in the other protocols, whose servers keep to theirs", async () => {
@@ -509,10 +523,10 @@ describe("an answer at once that is to fit a JSON schema", () => {
       input: "state",
       text: { format: { type: "json_schema", name: "s", strict: true, schema: wrong } },
     };
-    expect(await answer("/v1/responses", responses)).toBe(500);
-    expect(await answer("/api/chat", { messages, format: wrong, stream: false })).toBe(500);
+    expect(await answer("/v1/responses", responses)).toBe(400);
+    expect(await answer("/api/chat", { messages, format: wrong, stream: false })).toBe(400);
     expect(await answer("/api/generate", { prompt: "state", format: schema("object"), stream: false })).toBe(200);
     const output_config = { format: { type: "json_schema", schema: wrong } };
-    expect(await answer("/v1/messages", { messages, output_config })).toBe(500);
+    expect(await answer("/v1/messages", { messages, output_config })).toBe(400);
   });
 });

@@ -145,8 +145,11 @@ describe("the stream", () => {
       "incomplete",
       { reason: "max_output_tokens" },
     ]);
+    expect(response.output).toEqual([{ ...message("two words "), status: "incomplete" }]);
     const error = { type: "server_error", message: "The hook chat failed: no more words", code: null, param: null };
-    expect((await stream({ input: "late" })).at(-1)).toEqual(["error", expect.objectContaining({ error })]);
+    const events = await stream({ input: "late" });
+    const sequence_number = events.length - 1;
+    expect(events.at(-1)).toEqual(["error", expect.objectContaining({ error, sequence_number })]);
   });
 });
 
@@ -170,6 +173,12 @@ it("the function gets the request as from every other route", async () => {
   });
 });
 
+it("an answer tells the form of its text, and the function gets what else is said about that", async () => {
+  const { body } = await post({ ...FACTS, input: "request", text: { verbosity: "low" } });
+  expect(body.text).toEqual({ format: { type: "text" }, verbosity: "low" });
+  expect(JSON.parse(body.output[0].content[0].text).more).toEqual({ text: { verbosity: "low" } });
+});
+
 it("the function gets images and sound as bytes", async () => {
   const content = [
     { type: "input_text", text: "media" },
@@ -186,6 +195,13 @@ it("the function gets images and sound as bytes", async () => {
 it.each([
   ["nothing", {}, "input", "input is missing"],
   ["no item", { input: [] }, "input", "input is an empty list; expected a text, or a list with one item at least"],
+  ["thoughts alone", { input: [{ type: "reasoning" }] }, "input", "expected one with a message at least"],
+  [
+    "no schema",
+    { input: "a", text: { format: { type: "json_schema", name: "x" } } },
+    "text.format.schema",
+    "text.format.schema is missing; expected a JSON schema",
+  ],
   ["an unknown item", { input: [{ type: "item_reference", id: "a" }] }, "input[0].type", "function_call_output"],
   [
     "an unknown part",

@@ -1,10 +1,16 @@
 import { describe, expect, it } from "vitest";
+import { ResponseWriter } from "../../../src/protocols/openai/response-writer.ts";
 import { TextAnswer } from "../../../src/protocols/openai/text-answer.ts";
+import { EVENTS } from "../../../src/proxy/part-form.ts";
 
 const answerTo = (echo = "", keeps: "all" | "calls" = "all") => {
   const parts = { begin: () => [], step: () => [], end: () => [], whole: (made: object) => made };
-  return new TextAnswer({ ...parts, keeps, callPrefix: "call_" }, echo);
+  return new TextAnswer({ ...parts, form: EVENTS, keeps, callPrefix: "call_" }, echo);
 };
+const response = () =>
+  new TextAnswer(new ResponseWriter({ model: "m", includeUsage: true, echo: "", told: {}, arrivedMs: 0 }), "");
+const refused = (limit: string) =>
+  expect.objectContaining({ code: "failed_precondition", message: `The answer has more than ${limit}.` });
 
 describe("a whole answer", () => {
   it("counts the memory of what comes before it, of its parts and of their calls", () => {
@@ -41,10 +47,18 @@ describe("an answer in parts", () => {
     expect(calls.heldBytes).toBe(0);
     calls.partsOf({ toolCalls: [{ id: "own", name: "f", arguments: "{}" }] });
     expect(calls.heldBytes).toBeGreaterThan(0);
-    const all = answerTo();
-    const message = "The answer has more than 16777216 characters.";
-    expect(() => all.partsOf({ text: "x".repeat(16 * 1024 * 1024 + 1) })).toThrow(
-      expect.objectContaining({ code: "failed_precondition", message }),
-    );
+  });
+
+  it("that is repeated at the end has a limit of characters, of parts and of items", () => {
+    expect(() => response().partsOf({ text: "x".repeat(4 * 1024 * 1024 + 1) })).toThrow(refused("4194304 characters"));
+    const parted = answerTo();
+    expect(() => {
+      for (let part = 0; part <= 256 * 1024; part++) parted.partsOf({ text: "x" });
+    }).toThrow(refused("262144 parts"));
+    expect(parted.heldBytes).toBeGreaterThan(256 * 1024 * 128);
+    const alternating = response();
+    expect(() => {
+      for (let part = 0; part <= 2048; part++) alternating.partsOf({ reasoning: "a", text: "b" });
+    }).toThrow(refused("4096 items"));
   });
 });

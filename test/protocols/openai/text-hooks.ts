@@ -31,6 +31,13 @@ const HOOKS = `
       yield { toolCalls: [{ arguments: '"Riga"}' }, { name: "other", id: "own", arguments: { a: 1 } }] };
       return;
     }
+    if (text === "called") return yield { toolCalls: [{ name: "f", arguments: {} }], finishReason: "stop" };
+    if (text === "between") {
+      yield { toolCalls: [{ name: "f" }] };
+      yield { text: "x", toolCalls: [{ arguments: '{"a":1}' }] };
+      return;
+    }
+    if (text === "failed") return yield JSON.stringify(messages.map(({ role, isError }) => [role, isError]));
     for (const word of text.split(" ")) yield word + " ";
     yield { usage: { promptTokens: messages.length, completionTokens: 2 }, finishReason: maxTokens === 2 ? "length" : undefined };
   }
