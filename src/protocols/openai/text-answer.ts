@@ -197,7 +197,7 @@ export class TextAnswer {
   }
 }
 
-/** Limits of what is kept. */
+/** Limits of the kept part of an answer. */
 interface Limits {
   readonly characters: number;
   /** Pieces that more of a text is, beside the part that it came in. */
