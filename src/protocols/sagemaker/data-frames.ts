@@ -1,50 +1,87 @@
 import { invalidArgument } from "../../errors.ts";
 
-/** MLflow's forms of a data frame, each the first member of its body. */
-const DATA_FRAME = /^\s*\{\s*"(dataframe_split|dataframe_records)"\s*:/;
-const HEAD_BYTES = 64;
+/** MLflow's forms of a data frame, each the only member of its body. */
+const FORMS: readonly string[] = ["dataframe_split", "dataframe_records"];
 
-/** A data frame in a body as MLflow's clients send it. */
-export type DataFrameForm = "dataframe_split" | "dataframe_records";
+/** A data frame as JSON of TensorFlow Serving's REST API, in pieces. */
+export interface FrameJson {
+  readonly before: string;
+  /** Joined by commas. */
+  readonly items: Iterable<string>;
+  readonly after: string;
+}
 
-/** The form of a body that is a data frame of MLflow; undefined for any other. */
-export function dataFrameForm(bytes: Buffer): DataFrameForm | undefined {
-  return DATA_FRAME.exec(bytes.toString("latin1", 0, HEAD_BYTES))?.[1] as DataFrameForm | undefined;
+/** Checks if the name of a form is anywhere in a body, which is all that other bodies are asked. */
+export function mayBeFrame(bytes: Buffer): boolean {
+  return FORMS.some((form) => bytes.includes(`"${form}"`));
 }
 
 /**
- * The rows of a data frame as texts of JSON, each an object with a value for each column. Values keep their source, so
- * that no number is rounded. Throws `invalid_argument` for a body of another structure; values are checked by who reads
- * the rows.
+ * A data frame in a body as MLflow's clients send it; undefined for any other body. Records are instances, and split
+ * ones an input for each column, so that no name comes more often than in the body. Values keep their source: no number
+ * is rounded, and who reads the JSON checks them. Throws `invalid_argument` for a body of another structure, and for
+ * one with other members, such as parameters.
  */
-export function* eachFrameRow(text: string, form: DataFrameForm): Generator<string> {
-  const frame = memberOf(text, afterSpace(text, 0), form);
-  if (form === "dataframe_records") {
-    for (const row of itemsOf(text, frame, "dataframe_records is not a list of rows")) yield sliceOf(text, row);
-    return;
-  }
-  const [columns, data] = ["columns", "data"].map((name) => frame && memberOf(text, frame.start, name));
+export function frameOf(text: string): FrameJson | undefined {
+  const start = afterSpace(text, 0);
+  const frame = firstMember(text, start, (name) => FORMS.includes(name));
+  if (frame === undefined) return undefined;
+  const other = firstMember(text, start, (name) => name !== frame.name);
+  if (other !== undefined) throw malformed(`"${other.name.slice(0, MOST_SHOWN)}" beside ${frame.name} is not taken`);
+  const close = afterSpace(text, frame.end);
+  if (text[close] !== "}" || afterSpace(text, close + 1) < text.length)
+    throw malformed(`${frame.name} is not all of the body`);
+  return frame.name === "dataframe_split"
+    ? { before: '{"inputs":{', items: eachValue(text, frame), after: "}}" }
+    : { before: '{"instances":[', items: eachRecord(text, frame), after: "]}" };
+}
+
+/** Characters of a name in a message. */
+const MOST_SHOWN = 100;
+
+function* eachRecord(text: string, frame: Place): Generator<string> {
+  for (const row of itemsOf(text, frame, "dataframe_records is not a list of rows")) yield sliceOf(text, row);
+}
+
+/** The values by column, whose first one has its name and bracket, and whose last one the other bracket. */
+function* eachValue(text: string, frame: Place): Generator<string> {
+  const [columns, data] = ["columns", "data"].map((name) => firstMember(text, frame.start, (each) => each === name));
   const names = take(itemsOf(text, columns, "dataframe_split has no list of columns"), MAX_COLUMNS).map((place) =>
     nameOf(sliceOf(text, place)),
   );
-  let count = 0;
-  for (const row of itemsOf(text, data, "dataframe_split has no list of data")) {
-    const values = take(itemsOf(text, row, `row ${count} of dataframe_split is no list`), names.length);
-    if (values.length < names.length)
-      throw malformed(`row ${count} of dataframe_split has ${values.length} values for ${names.length} columns`);
-    yield `{${values.map((place, index) => `${names[index]}:${sliceOf(text, place)}`).join(",")}}`;
-    count++;
+  const rows = rowsOf(text, data, names.length);
+  for (const name of names) {
+    for (const [index, start] of rows.entries()) {
+      const value = { start, end: endOfValue(text, start) };
+      rows[index] = afterSpace(text, afterSpace(text, value.end) + 1);
+      const isLast = index === rows.length - 1;
+      yield `${index === 0 ? `${name}:[` : ""}${sliceOf(text, value)}${isLast ? "]" : ""}`;
+    }
   }
+}
+
+/** Places at which the first values of the rows begin. */
+function rowsOf(text: string, data: Place | undefined, columns: number): number[] {
+  const starts: number[] = [];
+  for (const row of itemsOf(text, data, "dataframe_split has no list of data")) {
+    let count = 0;
+    const values = itemsOf(text, row, `row ${starts.length} of dataframe_split is no list`);
+    for (const _ of values) count++;
+    if (count !== columns)
+      throw malformed(`row ${starts.length} of dataframe_split has ${count} values for ${columns} columns`);
+    starts.push(afterSpace(text, row.start + 1));
+  }
+  return starts;
 }
 
 /** Columns of a frame at most: each takes memory before any row is read. */
 const MAX_COLUMNS = 100_000;
 
-/** A list of places; throws if there are more, so that no row makes a long one. */
+/** A list of places; throws if there are more. */
 function take(places: Iterable<Place>, most: number): Place[] {
   const taken: Place[] = [];
   for (const place of places) {
-    if (taken.length === most) throw malformed(`a list of dataframe_split has more than ${most} values`);
+    if (taken.length === most) throw malformed(`dataframe_split has more than ${most} columns`);
     taken.push(place);
   }
   return taken;
@@ -54,6 +91,11 @@ function take(places: Iterable<Place>, most: number): Place[] {
 interface Place {
   readonly start: number;
   readonly end: number;
+}
+
+/** A member of an object: its name, and the place of its value. */
+interface Member extends Place {
+  readonly name: string;
 }
 
 function sliceOf(text: string, { start, end }: Place): string {
@@ -72,16 +114,20 @@ function malformed(what: string): Error {
   return invalidArgument(`The data frame is malformed: ${what}; expected ${expected}.`);
 }
 
-/** The first member of this name of the object at a place; an object alone has members. */
-function memberOf(text: string, start: number, name: string): Place | undefined {
+/** The first member of an object at a place whose name is such a one; an object alone has members. */
+function firstMember(text: string, start: number, isWanted: (name: string) => boolean): Member | undefined {
   if (text[start] !== "{") return undefined;
   for (let at = afterSpace(text, start + 1); text[at] === '"'; ) {
     const keyEnd = endOfText(text, at);
-    const valueStart = afterSpace(text, afterSpace(text, keyEnd) + 1);
+    const colon = afterSpace(text, keyEnd);
+    if (text[colon] !== ":") return undefined;
+    const valueStart = afterSpace(text, colon + 1);
     const end = endOfValue(text, valueStart);
-    if (text.slice(at + 1, keyEnd - 1) === name) return { start: valueStart, end };
+    const name = text.slice(at + 1, keyEnd - 1);
+    if (isWanted(name)) return { name, start: valueStart, end };
     const next = afterSpace(text, end);
-    at = text[next] === "," ? afterSpace(text, next + 1) : next;
+    if (text[next] !== ",") return undefined;
+    at = afterSpace(text, next + 1);
   }
   return undefined;
 }

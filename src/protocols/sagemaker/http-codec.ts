@@ -6,7 +6,7 @@ import { writeItems } from "../../tensor/codecs/json/tensor-json.ts";
 import { writeNpy } from "../../tensor/codecs/npy.ts";
 import type { NumericDType } from "../../tensor/dtype.ts";
 import { createTensor, elementCount, type Tensor } from "../../tensor/tensor.ts";
-import { dataFrameForm, eachFrameRow } from "./data-frames.ts";
+import { type FrameJson, frameOf, mayBeFrame } from "./data-frames.ts";
 import { hasSeveralValues, joinJsonLines, notUtf8 } from "./json-lines.ts";
 
 /** Media types of bodies that become a request of TensorFlow Serving's REST API. */
@@ -34,15 +34,18 @@ interface PredictBody {
 
 /**
  * Turns the body of an invocation into the JSON of TensorFlow Serving's REST API, which is parsed later: what is such
- * JSON stays, other JSON is one instance, a list of lists is its instances, lines of JSON and of CSV, and rows of a
- * data frame of MLflow, are one instance each. Throws `invalid_argument` with the line of CSV that is malformed, or of
- * JSON that is not whole, and for rows that take more than `maxBytes`.
+ * JSON stays, other JSON is one instance, a list of lists is its instances, lines of JSON and of CSV are one instance
+ * each, and a data frame of MLflow has rows or columns. Throws `invalid_argument` with the line of CSV that is
+ * malformed, or of JSON that is not whole, and for rows that take more than `maxBytes`.
  */
 export function toPredictBody(body: Uint8Array, form: BodyForm, maxBytes: number): PredictBody {
   const bytes = Buffer.from(body.buffer, body.byteOffset, body.byteLength);
-  if (form === "csv") return { json: ofInstances(eachJsonRow(toText(bytes), "null"), maxBytes) };
-  const frame = form === "json" ? dataFrameForm(bytes) : undefined;
-  if (frame !== undefined) return { json: ofInstances(eachFrameRow(toText(bytes), frame), maxBytes), isFrame: true };
+  if (form === "csv") {
+    const items = eachJsonRow(toText(bytes), "null");
+    return { json: joinItems({ before: '{"instances":[', items, after: "]}" }, maxBytes) };
+  }
+  const frame = form === "json" && mayBeFrame(bytes) ? frameOf(toText(bytes)) : undefined;
+  if (frame !== undefined) return { json: joinItems(frame, maxBytes), isFrame: true };
   if (isPredictBody(bytes)) return { json: body };
   if (form === "lines") return joinJsonLines(bytes);
   if (hasSeveralValues(bytes)) return joinJsonLines(bytes);
@@ -72,30 +75,30 @@ function isPredictBody(bytes: Buffer): boolean {
   });
 }
 
-/** Rows, and characters of them, that are joined at a time. */
-const JOINED_ROWS = 1024;
+/** Items, and characters of them, that are joined at a time. */
+const JOINED_ITEMS = 1024;
 const JOINED_LENGTH = 1024 * 1024;
-/** Memory that a row takes at least once its JSON is read, in bytes. */
-const ROW_BYTES = 8;
+/** Memory that an item takes at least once its JSON is read, in bytes. */
+const ITEM_BYTES = 8;
 
-/** In pieces: one text of all rows, or a list of them, would take many times the memory of the body. */
-function ofInstances(rows: Iterable<string>, maxBytes: number): Buffer {
+/** In pieces: one text of all items, or a list of them, would take many times the memory of the body. */
+function joinItems({ before, items, after }: FrameJson, maxBytes: number): Buffer {
   const pieces: Buffer[] = [];
   let [some, length, left]: [string[], number, number] = [[], 0, maxBytes];
   const join = () => {
-    const piece = Buffer.from(`${pieces.length === 0 ? '{"instances":[' : ","}${some.join(",")}`);
-    left -= Math.max(piece.length, ROW_BYTES * some.length);
+    const piece = Buffer.from(`${pieces.length === 0 ? before : ","}${some.join(",")}`);
+    left -= Math.max(piece.length, ITEM_BYTES * some.length);
     if (left < 0) throw invalidArgument(tooLong(maxBytes));
     pieces.push(piece);
     [some, length] = [[], 0];
   };
-  for (const row of rows) {
-    length += row.length;
-    if (some.push(row) === JOINED_ROWS || length > JOINED_LENGTH) join();
+  for (const item of items) {
+    length += item.length;
+    if (some.push(item) === JOINED_ITEMS || length > JOINED_LENGTH) join();
   }
   if (some.length > 0) join();
   if (pieces.length === 0) throw invalidArgument("The body has no rows; send one line for each instance.");
-  return Buffer.concat([...pieces, Buffer.from("]}")]);
+  return Buffer.concat([...pieces, Buffer.from(after)]);
 }
 
 function tooLong(maxBytes: number): string {

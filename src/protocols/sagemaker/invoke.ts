@@ -1,4 +1,5 @@
 import type { IncomingMessage } from "node:http";
+import { hintMembers } from "../../error-info.ts";
 import { invalidArgument, ServingError } from "../../errors.ts";
 import { isLargeText, LARGE_MESSAGE_BYTES } from "../../platform/codec-host/large-message.ts";
 import { DecodeBudget } from "../../platform/limits/memory/decode-budget.ts";
@@ -70,6 +71,7 @@ export async function invoke(
   const plain = {
     ...request,
     ...(isFrame && write === undefined && { write: firstPredictions }),
+    ...(isFrame && { writePart: (part: Predicted) => toPredictions({ ...part, format: "row" }, exchange, true) }),
     method: attributes.method,
     body: json,
     form: { isCsv: form === "csv" },
@@ -77,8 +79,19 @@ export async function invoke(
   try {
     return inForm(await answerJson(service, plain, exchange), accepted, exchange);
   } catch (reason) {
+    if (isFrame) throw errorOfFrame(reason);
     throw places === undefined ? reason : errorOfLine(reason, places);
   }
+}
+
+/** The error of a model whose only input is a tensor, which has no columns, says how its rows are sent. */
+function errorOfFrame(reason: unknown): unknown {
+  if (!(reason instanceof ServingError)) return reason;
+  const { code, message, details } = reason;
+  const { reason: fault, field, expected } = hintMembers(details) ?? {};
+  if (fault !== "MISSING_INPUT" || field === undefined || field !== expected) return reason;
+  const advice = `The model's only input is the tensor ${field}; send the rows as lists: {"instances": [[…], …]}.`;
+  return new ServingError(code, `${message} ${advice}`, { details, cause: reason });
 }
 
 async function toJson(body: Buffer, form: BodyForm, exchange: HttpExchange) {
@@ -249,7 +262,7 @@ function toInput(
 const firstPredictions: WritePredicted = (predicted, exchange) => {
   const [name, tensor] = firstOutput(predicted);
   const outputs = { kind: "tensors" as const, tensors: createTensors([[name, tensor]]) };
-  return toPredictions({ ...predicted, answer: { ...predicted.answer, outputs } }, exchange);
+  return toPredictions({ ...predicted, format: "row", answer: { ...predicted.answer, outputs } }, exchange);
 };
 
 function firstOutput({ signature, answer }: Predicted): readonly [name: string, tensor: Tensor] {

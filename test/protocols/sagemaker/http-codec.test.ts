@@ -14,6 +14,12 @@ it.each([
   ["a text that says instances is one instance", '["instances"]', "json", '{"instances":[["instances"]]}'],
   ["lines of JSON are instances", "[1]\n[2]\n", "json", '{"instances":[[1],[2]\n]}'],
   [
+    "the name of a data frame further in is none",
+    '{"x":{"dataframe_split":1},"y":2}',
+    "json",
+    '{"instances":[{"x":{"dataframe_split":1},"y":2}]}',
+  ],
+  [
     "an object of several lines is one instance",
     '{\n"x":"a] [b\\"} {"}',
     "json",
@@ -23,13 +29,13 @@ it.each([
   ["a single line is an instance", "[1,2]", "lines", '{"instances":[[1,2]]}'],
   ["empty lines are none", '{"x":1}\r\n\r\n{"x":2}', "lines", '{"instances":[{"x":1}\r,\r\n{"x":2}]}'],
   [
-    "rows of a data frame of MLflow are instances, with the source of their numbers",
-    '{"dataframe_split": {"index": [7], "data": [ [9007199254740993 , "a\\"],[",[1,{}]] ] , "columns": ["x", "y,", 2]}}',
+    "a data frame of MLflow has an input for each column, with the source of their numbers",
+    '{"dataframe_split": {"index": [7], "data": [ [9007199254740993 , "a\\"],[",[1,{}]], [0 ,null, 2 ]] , "columns": ["x", "y,", 2]}}',
     "json",
-    '{"instances":[{"x":9007199254740993,"y,":"a\\"],[","2":[1,{}]}]}',
+    '{"inputs":{"x":[9007199254740993,0],"y,":["a\\"],[",null],"2":[[1,{}],2]}}',
   ],
   [
-    "so are records",
+    "its records are instances",
     ' {"dataframe_records": [{"inputs": 1}, {"inputs": null}]}',
     "json",
     '{"instances":[{"inputs": 1},{"inputs": null}]}',
@@ -49,7 +55,7 @@ it.each([
   [
     '{"dataframe_split": {"columns": ["a"], "data": [[1, 2]]}}',
     "json",
-    "a list of dataframe_split has more than 1 values",
+    "row 0 of dataframe_split has 2 values for 1 columns",
   ],
   [
     '{"dataframe_split": {"columns": ["a", "b"], "data": [[1]]}}',
@@ -58,7 +64,13 @@ it.each([
   ],
   ['{"dataframe_split": {"columns": [null], "data": [[1]]}}', "json", "a column of dataframe_split has no name"],
   ['{"dataframe_split": {"columns": ["a"], "data": [[1', "json", "The data frame is malformed"],
-  ['{"dataframe_split": [', "json", "dataframe_split has no list of columns"],
+  ['{"dataframe_split": {"columns": ["a"], "data": [[1]}}', "json", "dataframe_split is not all of the body"],
+  ['{"params": {"n": 1}, "dataframe_split": {}}', "json", '"params" beside dataframe_split is not taken'],
+  ['{"dataframe_records": [{"x": 1}], "params": {}}', "json", '"params" beside dataframe_records is not taken'],
+  ['{"dataframe_records": [{"x": 1}]', "json", "dataframe_records is not all of the body"],
+  ['{"dataframe_records": [{"x": 1}]}\n{"dataframe_records": []}', "json", "dataframe_records is not all of the body"],
+  ['{"dataframe_split": [', "json", "dataframe_split is not all of the body"],
+  ['{"dataframe_split": []}', "json", "dataframe_split has no list of columns"],
   ['\n{"dataframe_records": {"x": [1]}}', "json", "dataframe_records is not a list of rows"],
   ['{"dataframe_records": []}', "json", "The body has no rows"],
 ] as const)("%j as %s is refused", (text, form, message) => {
@@ -79,6 +91,14 @@ it("rows that are joined in several pieces are all there, as far as they are all
   const { json } = toPredictBody(bytes, "csv", 3_000_000);
   expect(Buffer.from(json).toString()).toBe(`{"instances":[${Array(7).fill(row).join(",")}]}`);
   expect(() => toPredictBody(bytes, "csv", 2_000_000)).toThrow("The rows take more than 2000000 bytes in memory");
+});
+
+it("a long name of a column is written once, and not for each row", () => {
+  const [columns, rows] = [["n".repeat(10_000)], Array.from({ length: 1000 }, () => [1])];
+  const text = JSON.stringify({ dataframe_split: { columns, data: rows } });
+  const { json } = toPredictBody(Buffer.from(text), "json", 1_000_000);
+  expect(JSON.parse(Buffer.from(json).toString())).toEqual({ inputs: { [columns[0] ?? ""]: rows.flat() } });
+  expect(json.length).toBeLessThan(text.length);
 });
 
 it("other media types have no such form", () => {
