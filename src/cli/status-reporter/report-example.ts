@@ -1,5 +1,6 @@
 import { isUtf8 } from "node:buffer";
 import { shellQuoted } from "../../platform/text/terminal.ts";
+import { fileField } from "../../protocols/kibernetika/http-multipart.ts";
 import { typeOfDType } from "../../protocols/tensorflow-serving/tensor-proto.ts";
 import type { Server } from "../../server/server.ts";
 import type { ExampleInput, ExampleInputs } from "../../tensor/signature/example-inputs.ts";
@@ -35,7 +36,7 @@ export function photoRequest(httpUrl: string, name: string, inputs: readonly Exa
   const sides = three === 3 ? [one, two] : one === 3 ? [two, three] : [];
   if (more.length > 0 || sides.length === 0 || sides.some((side) => side < MIN_SIDE)) return undefined;
   const url = `${httpUrl}/predict/${encodeURIComponent(name)}`;
-  return `${curlFor(url)} ${url} -F ${shellQuoted(`${input.name}=@photo.jpg`)}`;
+  return `${curlFor(url)} ${url} -F ${shellQuoted(`${fileField(input.name)}=@photo.jpg`)}`;
 }
 
 /** The line before the example: if the example ran, and which parts of it are a guess. */

@@ -29,6 +29,15 @@ export const FORM_TYPES = [
 /** One of {@link FORM_TYPES}. */
 type FormType = (typeof FORM_TYPES)[number];
 
+/** The type that `curl -d` sends, with JSON as well as with fields. */
+export const ENCODED_FORM = "application/x-www-form-urlencoded";
+
+/** Checks if a body is a form: an encoded one begins with the letter of a field's name, and no JSON object does. */
+export function isForm(mediaType: string, body: Uint8Array): boolean {
+  if (mediaType !== ENCODED_FORM) return mediaType === "multipart/form-data";
+  return /^[A-Za-z]/.test(String.fromCharCode(body[0] ?? 0));
+}
+
 /**
  * Parses a form whose fields are called TYPE_NAME, with `out_filter` or `out_filters` and `out_mime_type` in addition.
  * A file whose field names no type is one of type `bytes`: most forms call the field as the input. Throws
@@ -79,8 +88,16 @@ function targetOf(field: string): Target | undefined {
   return type === undefined || dtype === undefined || name === "" ? undefined : { type, dtype, name };
 }
 
+/** The field in which a file is the bytes of an input: its name, unless that means a type or something else. */
+export function fileField(input: string): string {
+  return targetOf(input) !== undefined || OTHER_FIELDS.has(input) ? `bytes_${input}` : input;
+}
+
+/** Fields that are no inputs: texts, or one of the original's that means nothing here. */
+const OTHER_FIELDS: ReadonlySet<string> = new Set(["out_filter", "out_filters", "out_mime_type", "raw_input"]);
+
 function fileCalled(field: string): Target {
-  if (field !== "" && !FORM_TYPES.some((type) => field === `${type}_`))
+  if (field !== "" && !OTHER_FIELDS.has(field) && !FORM_TYPES.some((type) => field === `${type}_`))
     return { type: "bytes", dtype: "bytes", name: field };
   throw invalidArgument(
     `File field "${field}" does not name an input; expected its name, or TYPE_NAME, where TYPE is one of ${FORM_TYPES.join(", ")}.`,

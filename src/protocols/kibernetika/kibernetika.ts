@@ -29,7 +29,7 @@ import {
   plainMember,
   readPlainRequest,
 } from "./http-codec.ts";
-import { parseKibernetikaForm, parseKibernetikaFormJob } from "./http-multipart.ts";
+import { ENCODED_FORM, isForm, parseKibernetikaForm, parseKibernetikaFormJob } from "./http-multipart.ts";
 import { inferJson } from "./infer-json.ts";
 
 /**
@@ -59,8 +59,6 @@ const PREDICT = /^\/predict(?:\/[^?]*)?(?:\?|$)/;
 const PREDICT_JSON = /^\/serving-proxy\/?(?:\?|$)/;
 /** In addition to JSON's own type: the types of clients that do not set one for JSON. */
 const JSON_TYPES: ReadonlySet<string> = new Set(["", "text/plain"]);
-/** The type that `curl -d` sends, with JSON as well as with fields. */
-const ENCODED_FORM = "application/x-www-form-urlencoded";
 const CSV_TYPE = "text/csv";
 
 async function predict(service: InferenceService, url: string, exchange: HttpExchange): Promise<HttpAnswer> {
@@ -158,20 +156,18 @@ function modelOf(service: InferenceService, { model: name, isServed }: ModelChoi
   const served = new Set(service.index().map(({ model }) => model));
   if (name === "" && served.size > 1)
     throw invalidArgument(`The path names no model; expected /predict/MODEL.${servedNames("", served)}`);
-  if (name === "") return "";
   return served.size > 1 || served.has(name) ? name : "";
 }
 
-interface PathChoice {
+interface ModelChoice {
   readonly model: string;
   readonly signature: string;
   readonly version?: bigint;
+  /** True if a model of this name was there when the request came. */
+  readonly isServed: boolean;
 }
 
-/** A path, and whether a model of its name was there when the request came. */
-type ModelChoice = PathChoice & { readonly isServed: boolean };
-
-function parsePath(url: string): PathChoice {
+function parsePath(url: string): Omit<ModelChoice, "isServed"> {
   const [path = ""] = url.split("?", 1);
   const [, , model = "", signature = "", version = "", ...more] = path.split("/");
   if (more.some((segment) => segment !== ""))
@@ -206,12 +202,6 @@ async function readRequest(body: Buffer, exchange: HttpExchange): Promise<Kibern
 function isTaken(mediaType: string): boolean {
   const isJson = JSON_TYPES.has(mediaType) || /[/+]json$/.test(mediaType);
   return isJson || [CSV_TYPE, ENCODED_FORM, "multipart/form-data"].includes(mediaType);
-}
-
-/** An encoded form begins with the letter of a field's name, and no JSON object does. */
-function isForm(mediaType: string, body: Uint8Array): boolean {
-  if (mediaType !== ENCODED_FORM) return mediaType === "multipart/form-data";
-  return /^[A-Za-z]/.test(String.fromCharCode(body[0] ?? 0));
 }
 
 function unsupportedType(mediaType: string): HttpError {

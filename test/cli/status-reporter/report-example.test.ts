@@ -80,3 +80,13 @@ test.each([
   expect(photoRequest("http://h:1", "a b", [input])).toBe(line);
   expect(photoRequest("http://h:1", "a b", [input, input])).toBeUndefined();
 });
+
+test.each([
+  ["float_x", "bytes_float_x"],
+  ["int_x", "bytes_int_x"],
+  ["raw_input", "bytes_raw_input"],
+  ["image_x", "image_x"],
+])("a photo for the input %s is sent in the field %s", (name, field) => {
+  const input = { name, dtype: "float32", shape: [1, 224, 224, 3], element: 0 } as const;
+  expect(photoRequest("http://h:1", "m", [input])).toBe(`curl http://h:1/predict/m -F '${field}=@photo.jpg'`);
+});

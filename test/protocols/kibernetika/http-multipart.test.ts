@@ -83,6 +83,15 @@ describe("parseKibernetikaForm", () => {
     expect(inputs).toEqual({ [name]: createTensor("bytes", [1], [Buffer.of(1, 2)]) });
   });
 
+  test.each(["out_filter", "out_filters", "out_mime_type", "raw_input"])(
+    "refuses a file called %s, which is no input",
+    async (name) => {
+      await expect(parse([name, Buffer.of(1)])).rejects.toThrow(`File field "${name}" does not name an input`);
+      const { inputs } = await parse([`bytes_${name}`, Buffer.of(1)]);
+      expect(Object.keys(inputs)).toEqual([name]);
+    },
+  );
+
   test("refuses a file that names a type alone, and says which types there are", async () => {
     await expect(parse(["bytes_", Buffer.of(1)])).rejects.toMatchObject({
       code: "invalid_argument",
