@@ -1,5 +1,10 @@
 """MLflow: folders of any flavor, as mlflow.pyfunc loads them; their signature has the columns or tensors."""
 
+import os
+
+# Read once, when it is imported: a server reports nothing of its models to others.
+os.environ.setdefault("MLFLOW_DISABLE_TELEMETRY", "true")
+
 import mlflow.exceptions
 import mlflow.pyfunc
 import numpy as np
@@ -10,6 +15,8 @@ from .tables import is_table, to_texts
 
 # Of columns, by MLflow's names of types; others go as they came, and MLflow says what it thinks of them.
 COLUMN_TYPES = {"long": "int64", "integer": "int32", "double": "float64", "float": "float32", "boolean": "bool", "string": "bytes", "datetime": "bytes"}
+
+CALLERS_FAULTS = ("INVALID_PARAMETER_VALUE", "BAD_REQUEST")
 
 
 class Framework(EstimatorFramework):
@@ -62,15 +69,13 @@ class Framework(EstimatorFramework):
         return next(iter(arrays.values()))
 
     def _of_declared_types(self, table):
-        """JSON has one kind of number: whole ones become integers where the signature says so."""
+        """JSON has one kind of number: whole ones become integers where the signature says so. Of those that do not fit MLflow says so."""
         casts = {}
         for each in self._columns_known:
             dtype = COLUMN_TYPES.get(getattr(each.type, "name", None))
             if each.name not in table.columns or dtype in (None, "bytes", "bool"):
                 continue
-            values = table[each.name].to_numpy()
-            is_whole = values.dtype.kind in "iu" or (values.dtype.kind == "f" and bool(np.isfinite(values).all() and (values == np.trunc(values)).all()))
-            if values.dtype.kind in "iuf" and (is_whole or dtype.startswith("float")):
+            if _fits(table[each.name].to_numpy(), np.dtype(dtype)):
                 casts[each.name] = dtype
         return table.astype(casts)
 
@@ -78,12 +83,25 @@ class Framework(EstimatorFramework):
         return False
 
     def is_callers_fault(self, error):
-        """What MLflow says of inputs that do not fit the signature."""
-        return isinstance(error, mlflow.exceptions.MlflowException)
+        """What MLflow says of inputs that do not fit the signature, and not of models that it cannot find."""
+        return isinstance(error, mlflow.exceptions.MlflowException) and error.error_code in CALLERS_FAULTS
 
     def facts(self):
         flavors = [name for name in self.model.metadata.flavors if name != "python_function"]
         return {**super().facts(), "flavors": flavors or ["python_function"]}
+
+
+def _fits(values, dtype):
+    """Whether numbers are the same in a type, but for digits of floats: whole ones for integers, and none beyond its range."""
+    if values.dtype.kind not in "iuf":
+        return False
+    finite = values[np.isfinite(values)]
+    if dtype.kind == "f":
+        return not finite.size or max(abs(float(finite.min())), abs(float(finite.max()))) <= float(np.finfo(dtype).max)
+    if finite.size < values.size or (values != np.trunc(values)).any():
+        return False
+    limits = np.iinfo(dtype)
+    return not values.size or (limits.min <= int(values.min()) and int(values.max()) <= limits.max)
 
 
 def _to_spec(tensor):
