@@ -147,6 +147,16 @@ joblib.dump(make_pipeline(OneHotEncoder(), LogisticRegression()).fit([["red"], [
     });
   });
 
+  it("blames no column of texts of which nothing is known for another one's unknown category", async () => {
+    const model = await loadModel("sklearn", pathOf("untold.joblib"), { options });
+    const texts = (text: string) => createTensor("bytes", [1], [Buffer.from(text)]);
+    await predict(model, { city: texts("Rome"), kind: texts("no") });
+    await expect(predict(model, { city: texts("Rome"), kind: texts("maybe") })).rejects.toMatchObject({
+      code: "invalid_argument",
+      message: expect.stringContaining("Found unknown categories ['maybe']"),
+    });
+  });
+
   it("knows the number of features, and reports a wrong one with scikit-learn's text", async () => {
     const model = await loadModel("sklearn", pathOf("classifier.joblib"), { options });
     expect(model.signatures.serving_default?.suggestedInputs).toMatchObject([{ name: "input", shape: [-1, 3] }]);

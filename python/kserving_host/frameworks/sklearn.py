@@ -1,9 +1,14 @@
 """scikit-learn: estimators and pipelines, which are always pickles."""
 
+import re
+
 from ..errors import invalid, missing_input
 from .estimators import EstimatorFramework
 from .pickles import load_pickle
 from .tables import has_numbers, has_texts, is_table
+
+# As numpy says it, in any version.
+NO_NUMBER = re.compile(r"could not convert string to float: (?:np\.str_\()?'(.*)'")
 
 
 class Framework(EstimatorFramework):
@@ -29,11 +34,15 @@ class Framework(EstimatorFramework):
             raise
 
     def _refuse_types(self, inputs, names, error):
-        """Names the first column that is not of the type that clients were told."""
+        """Names the first column that is not of the type that clients were told. Where nothing is known of it, texts are wrong if the error has one of them."""
         kinds = self.kinds(names)
+        text = NO_NUMBER.search(str(error))
         for name in names:
-            expected = kinds.get(name, {}).get("dtype", self.number_type)
+            known = kinds.get(name)
+            expected = (known or {}).get("dtype", self.number_type)
             came = "bytes" if has_texts(inputs[name]) else "numbers" if has_numbers(inputs[name]) else None
+            if came == "bytes" and not known and (text is None or text[1].encode() not in inputs[name].reshape(-1).tolist()):
+                continue
             if came is not None and (came == "bytes") != (expected == "bytes"):
                 said = f"are texts; the model takes {expected}" if came == "bytes" else "are numbers; the model takes texts"
                 raise invalid(f'The values of "{name}" {said}.', reason="WRONG_DTYPE", field=name, expected=expected) from error
