@@ -62,9 +62,9 @@ export async function findDriver(name: string): Promise<FoundDriver> {
 
 /**
  * Names in the order in which drivers are asked for a path: first those that know
- * theirs by the ending, without other drivers' code.
+ * theirs by the ending, without other drivers' code, and last MLflow's, whose folders may be another's too.
  */
-const ASKED = [...new Set(["onnx", "openvino", ...DRIVER_NAMES])];
+const ASKED = [...new Set(["onnx", "openvino", ...DRIVER_NAMES.filter((name) => name !== "mlflow"), "mlflow"])];
 
 /** Finds the driver for a path; throws `failed_precondition` when there is none. */
 export async function detectDriver(path: string): Promise<FoundDriver> {

@@ -68,7 +68,7 @@ export const PYTHON_FRAMEWORKS: Readonly<Record<string, PythonFramework>> = {
     module: "catboost",
     install: "pip install catboost",
     files: "a .cbm, .json or .pkl file",
-    endings: [".cbm"],
+    endings: [".cbm", ".cb"],
     hasPickles: true,
   },
   mlflow: {

@@ -1,6 +1,11 @@
 import { stat } from "node:fs/promises";
 import { basename, join, parse, resolve } from "node:path";
-import { ownFileOf } from "../../../drivers/python/mlflow-folder.ts";
+import {
+  isMlflowFolder,
+  isPickleName,
+  type MlflowFolder,
+  readMlflowFolder,
+} from "../../../drivers/python/mlflow-folder.ts";
 import { DRIVER_NAMES, detectDriver, findDriver } from "../../../drivers/registry.ts";
 import { failedPrecondition } from "../../../errors.ts";
 import type { ModelConfig } from "../config/model-config.ts";
@@ -50,12 +55,19 @@ async function mainFile(path: string): Promise<string> {
 
 async function chooseModel(path: string, driver: string | undefined): Promise<string> {
   if (!(await isFolder(path))) return path;
-  const own = driver === "mlflow" ? undefined : ownFileOf(path);
-  if (own !== undefined && (await isDetected(own, driver))) return own;
-  if (await isDetected(path, driver)) return path;
+  const [described, problem] = driver === "mlflow" ? [undefined] : tryDescription(path);
+  if (described?.file !== undefined && (await isDetected(described.file, driver))) return described.file;
+  const others = DRIVER_NAMES.filter((name) => name !== "mlflow");
+  if (await isDetectedBy(path, driver === undefined ? others : [driver])) return path;
+  if (driver === undefined && described?.isPlain === false) return path;
   const entries = await listFolder(path);
-  const models = await modelsIn(entries, driver);
+  const found = await modelsIn(entries, driver);
+  // A folder beside a model's file does not hide it.
+  const files = found.filter((entry) => driver !== undefined || entry.kind === "file" || !isMlflowFolder(entry.path));
+  if (driver === undefined && described !== undefined) return onlyFile(files) ?? path;
+  const models = files.length > 0 ? files : found;
   const [only, second] = models;
+  if (only === undefined && driver === undefined && problem !== undefined) throw problem;
   if (only === undefined) assertNoVersions(path, entries);
   if (only === undefined) return path;
   if (second === undefined) return only.path;
@@ -66,6 +78,21 @@ async function chooseModel(path: string, driver: string | undefined): Promise<st
   throw failedPrecondition(
     `The folder "${path}" has several models (${names.join(", ")}); expected one, or the path of one.`,
   );
+}
+
+/** MLflow's description of a folder, or the error of one that cannot be read: other models may lie beside it. */
+function tryDescription(path: string): readonly [MlflowFolder | undefined, unknown?] {
+  try {
+    return [readMlflowFolder(path)];
+  } catch (reason) {
+    return [undefined, reason];
+  }
+}
+
+/** The only file beside a description that names none; pickles there are parts of a model that MLflow alone makes. */
+function onlyFile(models: readonly FolderEntry[]): string | undefined {
+  const files = models.filter(({ kind, path }) => kind === "file" && !isPickleName(path));
+  return files.length === 1 ? files[0]?.path : undefined;
 }
 
 /** Refuses a folder of versions if one model is expected; the message says how versions are served. */
@@ -86,7 +113,10 @@ export async function modelsIn(entries: readonly FolderEntry[], driver?: string)
 
 /** Checks that any driver, or a given one, recognises the name of a path. */
 export async function isDetected(path: string, driver?: string): Promise<boolean> {
-  const names = driver === undefined ? DRIVER_NAMES : [driver];
+  return isDetectedBy(path, driver === undefined ? DRIVER_NAMES : [driver]);
+}
+
+async function isDetectedBy(path: string, names: readonly string[]): Promise<boolean> {
   for (const name of names) if ((await findDriver(name)).driver.detect?.(path)) return true;
   return false;
 }

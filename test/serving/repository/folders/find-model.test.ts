@@ -1,7 +1,7 @@
 import { mkdirSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { expect, test } from "vitest";
-import { findModel } from "../../../../src/serving/repository/folders/find-model.ts";
+import { findModel, locateModel } from "../../../../src/serving/repository/folders/find-model.ts";
 import { tempFolder } from "../../../helpers/temp-folder.ts";
 
 /** A folder called half with empty files. */
@@ -65,9 +65,17 @@ test.each([
   ["onnx:\n    data: missing.onnx", "", undefined],
   ["onnx:\n    data: ../other.onnx", "", undefined],
   ["own:\n    python_model: model.pkl", "", undefined],
+  ["catboost:\n    data: model.cb", "model.cb", undefined],
+  // MLflow alone puts these together.
+  ["sklearn:\n    pickled_model: model.pkl\n    code: code", "", undefined],
+  ["sklearn:\n    pickled_model: model.pkl\n  python_function:\n    predict_fn: predict_proba", "", undefined],
+  ["sklearn:\n    pickled_model: model.pkl\n    code: null", "model.pkl", undefined],
+  ["onnx:\n    data: model.onnx\n    code: code", "model.onnx", undefined],
 ])("a folder of MLflow with the flavor %j means %j with --driver %s", async (flavor, expected, driver) => {
-  const folder = folderOf("model.onnx", "model.pkl", "model.skops", "saved/saved_model.pb", "../other.onnx");
-  writeFileSync(join(folder, "MLmodel"), `flavors:\n  ${flavor}\n  python_function:\n    env: conda.yaml\n`);
+  const files = ["model.onnx", "model.pkl", "model.skops", "model.cb", "saved/saved_model.pb", "../other.onnx"];
+  const folder = folderOf(...files);
+  const others = flavor.includes("python_function") ? "" : "  python_function:\n    env: conda.yaml\n";
+  writeFileSync(join(folder, "MLmodel"), `flavors:\n  ${flavor}\n${others}`);
   expect(await findModel(folder, driver)).toBe(join(folder, expected));
 });
 
@@ -75,11 +83,40 @@ test.each([
   ["flavors: [", "cannot be read: "],
   ["", "has no flavors"],
   ["flavors: 1", "has no flavors"],
-])("a folder of MLflow whose description is %j is refused", async (text, message) => {
-  const folder = folderOf("model.onnx");
-  writeFileSync(join(folder, "MLmodel"), text);
-  await expect(findModel(folder)).rejects.toMatchObject({
-    code: "failed_precondition",
-    message: expect.stringContaining(message),
-  });
+  [`flavors: # ${"x".repeat(512 * 1024)}`, "has more than 512 KiB; --driver mlflow leaves it to MLflow"],
+])(
+  "a description of MLflow's that cannot be read (case %#) is refused where no other model is beside it",
+  async (text, message) => {
+    const folder = folderOf("labels.txt");
+    writeFileSync(join(folder, "MLmodel"), text);
+    await expect(findModel(folder)).rejects.toMatchObject({
+      code: "failed_precondition",
+      message: expect.stringContaining(message),
+    });
+    expect(await findModel(folder, "mlflow")).toBe(folder);
+    expect(await findModel(folder, "onnx")).toBe(folder);
+    writeFileSync(join(folder, "net.onnx"), "");
+    expect(await findModel(folder)).toBe(join(folder, "net.onnx"));
+    writeFileSync(join(folder, "saved_model.pb"), "");
+    expect((await locateModel(folder, {})).driver).toBe("tensorflow");
+  },
+);
+
+test.each([
+  [["half.onnx", "more/MLmodel"], "half.onnx"],
+  [["half.onnx", "MLmodel/notes.txt"], "half.onnx"],
+  [["more/MLmodel", "labels.txt"], "more"],
+])("of %j the model is %s, as a folder of MLflow's hides no file", async (files, expected) => {
+  const folder = folderOf(...files);
+  expect(await findModel(folder)).toBe(join(folder, expected));
+});
+
+test.each([
+  [["net.onnx"], "net.onnx"],
+  [["net.onnx", "net.ubj"], ""],
+  [["python_model.pkl"], ""],
+])("beside a description of a function alone %j means %j", async (files, expected) => {
+  const folder = folderOf(...files);
+  writeFileSync(join(folder, "MLmodel"), "flavors:\n  python_function:\n    env: conda.yaml\n");
+  expect(await findModel(folder)).toBe(join(folder, expected));
 });
