@@ -197,7 +197,7 @@ def load(message):
 
     framework_module = _import_framework(message["framework"], message["module"])
     sys.dont_write_bytecode = False
-    add_import_paths(message["import_paths"])
+    add_import_paths(message["import_paths"], message.get("last_import_paths", ()))
     framework = framework_module.Framework(LoadRequest(message))
     framework.load()
     facts = {"signature": describe(framework), "python": sys.executable, "facts": framework.facts()}

@@ -9,11 +9,12 @@ import sys
 from .errors import HostError, last_lines, refused, traceback_text
 
 
-def add_import_paths(paths):
-    """Folders where `model_class` is looked for, before everything but the host itself."""
+def add_import_paths(paths, last=()):
+    """Folders where `model_class` is looked for, before everything but the host itself; the last ones behind everything."""
     for path in reversed([os.path.abspath(each) for each in paths]):
         if path not in sys.path:
             sys.path.insert(1, path)
+    sys.path += [path for path in map(os.path.abspath, last) if path not in sys.path]
 
 
 def load_class(text):

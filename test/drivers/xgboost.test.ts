@@ -1,4 +1,4 @@
-import { writeFileSync } from "node:fs";
+import { readFileSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { describe, expect, it, vi } from "vitest";
 import { createTensor } from "../../src/tensor/tensor.ts";
@@ -31,6 +31,23 @@ describe.skipIf(estimators === undefined)("the xgboost driver", () => {
       expectTensors(await predict(model, { features: rows }), answersOf(file), 1e-7);
     },
   );
+
+  it("reads a file beside which lie a description that is no text, and a module by the name of a library's", async () => {
+    const files = { "model.ubj": readFileSync(pathOf("named.ubj")), MLmodel: Buffer.of(0xff, 0xfe) };
+    const folder = tempFolder({ ...files, "pandas.py": "raise SystemError('it ran')" });
+    const model = await loadModel("xgboost", join(folder, "model.ubj"), { options });
+    const { a, b, c } = columnsOf(rows);
+    expectTensors(await predict(model, { a: a!, b: b!, c: c! }), answersOf("named.ubj"), 1e-7);
+  });
+
+  it("says that the estimator which MLflow names beside a file needs scikit-learn", async () => {
+    vi.stubEnv("PYTHONPATH", tempFolder({ "sklearn.py": "raise ImportError('not here')" }));
+    const loading = loadModel("xgboost", "test/fixtures/mlflow/boosted/model.ubj", { options });
+    await expect(loading.finally(() => vi.unstubAllEnvs())).rejects.toMatchObject({
+      code: "failed_precondition",
+      message: expect.stringContaining("an XGBClassifier, which needs scikit-learn"),
+    });
+  });
 
   it("looks in the environments of the runtimes folder too", async () => {
     const manifest = JSON.stringify({ source: "venv", folder: dirname(dirname(python as string)), files: {} });

@@ -115,9 +115,13 @@ def _estimator_of_mlflow(path):
     description = os.path.join(os.path.dirname(path), "MLmodel")
     if not os.path.isfile(description):
         return None
-    with open(description, encoding="utf-8") as file:
+    with open(description, encoding="utf-8", errors="replace") as file:
         found = re.search(r"^ +model_class: xgboost\.sklearn\.(XGB\w+)$", file.read(MOST_DESCRIPTION), re.M)
-    return getattr(xgboost, found[1])() if found is not None and hasattr(xgboost, found[1]) else None
+    estimator = getattr(xgboost, found[1], None) if found is not None else None
+    try:
+        return estimator and estimator()
+    except ImportError as error:
+        raise refused(f"The folder's MLmodel says that the model is an {found[1]}, which needs scikit-learn, which this Python does not have: pip install scikit-learn. A copy of the file without MLmodel beside it is a Booster, whose answers are no classes.", error) from error
 
 
 def _load_native(path):

@@ -94,8 +94,12 @@ function toRequest(
   { framework, path, options, own }: PythonSource,
   { threads, hookFolder }: DriverHost,
 ): Record<string, unknown> {
-  const { inputs, outputs, import_path: paths = "" } = options;
+  const { inputs, outputs, import_path: more = "" } = options;
   const file = resolve(path);
+  const paths = [hookFolder ?? "", ...more.split(delimiter)].filter((each) => each !== "");
+  const isClass = framework.name === "python";
+  // A file beside a model must not stand for a module that a library imports, nor be run where pickles may not be.
+  const last = isClass || own.allow_pickle === false ? [] : [folderOf(file)];
   return {
     framework: framework.name,
     module: framework.module,
@@ -103,7 +107,8 @@ function toRequest(
     path,
     options: own,
     threads: options.threads || threads,
-    import_paths: [folderOf(file), hookFolder ?? "", ...paths.split(delimiter)].filter((each) => each !== ""),
+    import_paths: isClass ? [folderOf(file), ...paths] : paths,
+    last_import_paths: last,
     inputs: inputs === undefined ? null : parseSpecs(inputs),
     outputs: outputs === undefined ? null : parseNames(outputs),
   };
