@@ -88,9 +88,9 @@ export async function invoke(
 function errorOfFrame(reason: unknown): unknown {
   if (!(reason instanceof ServingError)) return reason;
   const { code, message, details } = reason;
-  const { reason: fault, field, expected } = hintMembers(details) ?? {};
-  if (fault !== "MISSING_INPUT" || field === undefined || field !== expected) return reason;
-  const advice = `The model's only input is the tensor ${field}; send the rows as lists: {"instances": [[…], …]}.`;
+  const { reason: fault = "", expected = ", " } = hintMembers(details) ?? {};
+  if (!["MISSING_INPUT", "UNKNOWN_INPUT"].includes(fault) || expected.includes(", ")) return reason;
+  const advice = `The model's only input is the tensor ${expected}; send the rows as lists: {"instances": [[…], …]}.`;
   return new ServingError(code, `${message} ${advice}`, { details, cause: reason });
 }
 

@@ -10,6 +10,7 @@ const server = await createServer({
   models: {
     half: { driver: "onnx", path: MODEL("half-plus-two") },
     echo: { driver: "null" },
+    flow: { path: "test/fixtures/mlflow/half" },
     two: { driver: "onnx", path: MODEL("add-two-inputs") },
   },
 });
@@ -53,6 +54,26 @@ describe("/invocations", () => {
     const { predictions, outputs = predictions } = JSON.parse(text) as { predictions?: unknown; outputs?: unknown };
     expect([status, outputs]).toEqual([200, [2.5, 3]]);
   });
+
+  it.each(["half", "flow"])("takes MLflow's data frames for the model %s, and answers with rows", async (model) => {
+    const split = { dataframe_split: { columns: ["x"], data: [[1], [2]] } };
+    const records = { dataframe_records: [{ x: 1 }, { x: 2 }] };
+    for (const frame of [split, records])
+      expect(JSON.parse((await invoke(JSON.stringify(frame), of(model))).text)).toEqual({ predictions: [2.5, 3] });
+  });
+
+  it.each([{ dataframe_split: { columns: ["a"], data: [[1]] } }, { dataframe_records: [{ a: 1 }] }])(
+    "says of the frame %j how rows of a tensor are sent",
+    async (frame) => {
+      const { status, text } = await invoke(JSON.stringify(frame));
+      expect([status, text]).toEqual([
+        400,
+        expect.stringContaining("The model's only input is the tensor x; send the"),
+      ]);
+      const two = await invoke(JSON.stringify(frame), of("two"));
+      expect([two.status, two.text]).toEqual([400, expect.not.stringContaining("only input")]);
+    },
+  );
 
   it("answers without line breaks, in the type that is accepted first", async () => {
     const { type, text } = await invoke("1", { accept: "text/html, application/jsonlines" });
