@@ -1,8 +1,11 @@
+import { cpSync, readFileSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
 import { describe, expect, it } from "vitest";
 import { createTensor } from "../../src/tensor/tensor.ts";
 import { findPython } from "../helpers/find-python.ts";
 import { missingPython } from "../helpers/missing-python.ts";
 import { startServer } from "../helpers/start-server.ts";
+import { tempFolder } from "../helpers/temp-folder.ts";
 import { predict } from "./predict.ts";
 import { loadModel } from "./python/load-model.ts";
 
@@ -19,18 +22,6 @@ const texts = (...values: string[]) =>
   );
 
 describe("a folder of MLflow", () => {
-  it("is served by ONNX Runtime where it has an ONNX model", async () => {
-    const { httpUrl } = await startServer({ stages: [{ path: "test/fixtures/mlflow/half" }] });
-    const invoke = (body: unknown) =>
-      fetch(`${httpUrl}/invocations`, {
-        method: "POST",
-        headers: { "content-type": "application/json" },
-        body: JSON.stringify(body),
-      });
-    const answer = await invoke({ inputs: { x: [1, 2] } });
-    expect(await answer.json()).toEqual({ outputs: [2.5, 3] });
-  });
-
   it.skipIf(boosting === undefined)("answers with the classes of XGBoost's estimator, as MLflow does", async () => {
     const stages = [{ path: "test/fixtures/mlflow/boosted", options: { python: boosting ?? "" } }];
     const { httpUrl } = await startServer({ stages });
@@ -75,6 +66,24 @@ describe.skipIf(!hasMlflow)("the mlflow driver", () => {
       code: "invalid_argument",
       message: expect.stringMatching(/^The model refuses the inputs: MlflowException: /),
     });
+  });
+
+  it("leaves numbers that do not fit the signature's type to MLflow to refuse", async () => {
+    const folder = tempFolder();
+    cpSync(own, folder, { recursive: true });
+    const description = readFileSync(`${own}/MLmodel`, "utf8").replace('"type": "long"', '"type": "integer"');
+    writeFileSync(join(folder, "MLmodel"), description);
+    const code = readFileSync(`${own}/mlflow_own.py`, "utf8").replace('"int64"', '"int32"');
+    writeFileSync(join(folder, "mlflow_own.py"), code);
+    const model = await loadModel("mlflow", folder, { options });
+    const ages = (...values: number[]) => createTensor("float64", [values.length], Float64Array.from(values));
+    const { predict: answers } = await predict(model, { age: ages(20, -3), city: texts("Oslo", "Rome") });
+    expect(Array.from(answers?.data ?? [], Number)).toEqual([40, -5]);
+    for (const age of [3e9, -3e9, 1.5, Number.NaN])
+      await expect(predict(model, { age: ages(1, age), city: texts("Oslo", "Rome") })).rejects.toMatchObject({
+        code: "invalid_argument",
+        message: expect.stringMatching(/^The model refuses the inputs: MlflowException: /),
+      });
   });
 
   it("refuses to run code that was not declared trustworthy, and a folder that MLflow cannot load", async () => {
