@@ -126,7 +126,7 @@ function readHead(body: Uint8Array, maxBytes: number): HeadMessages & { readonly
   return { ...toHead({ list: isBatch ? [] : list, isBatch }), body };
 }
 
-/** {@link readHead} for a codec thread. */
+/** {@link readHead} for a codec thread, which finds it by its name. @public */
 export const readHeadJob = defineJob(import.meta.url, "readHeadJob", readHead);
 
 function argumentsOf(body: Uint8Array, index: number, signature: Signature, maxBytes: number): Tensors {
@@ -134,7 +134,7 @@ function argumentsOf(body: Uint8Array, index: number, signature: Signature, maxB
   return readArguments(argumentsAt(readRoots(body, budget).list[index]), signature, budget);
 }
 
-/** {@link Received.argumentsOf} for a codec thread. */
+/** {@link Received.argumentsOf} for a codec thread, which finds it by its name. @public */
 export const argumentsOfJob = defineJob(import.meta.url, "argumentsOfJob", argumentsOf);
 
 interface Roots {

@@ -3,7 +3,7 @@ import type { HttpExchange } from "../../proxy/http-exchange.ts";
 import type { HttpAnswer } from "../../proxy/http-route.ts";
 import { LINES, type PartForm } from "../../proxy/part-form.ts";
 import type { InferenceService } from "../../serving/inference-service.ts";
-import { answerVectors, isEmbeddingModel } from "../openai/answer-numbers.ts";
+import { answerVectors, EMBEDDING_MODELS } from "../openai/answer-numbers.ts";
 import { answerWish, readBody } from "../openai/answer-text.ts";
 import { leaseFor } from "../openai/lease-for.ts";
 import {
@@ -193,7 +193,7 @@ async function answerNoVectors(
   { exchange, service, asked }: AskedModel,
 ): Promise<HttpAnswer> {
   exchange.record.model = model;
-  const lease = await leaseFor(service, { model, entries: ["embed"] }, exchange.callInfo(), isEmbeddingModel);
+  const lease = await leaseFor(service, { model, entries: ["embed"] }, exchange.callInfo(), EMBEDDING_MODELS);
   lease.release();
   const head = { model: asked || lease.description.model };
   return jsonAnswer({ ...head, ...(isOlder ? { embedding: [] } : { embeddings: [] }) });

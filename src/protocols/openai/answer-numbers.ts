@@ -42,8 +42,7 @@ export async function answerVectors(
 ): Promise<HttpAnswer> {
   exchange.record.model = wish.model;
   const call = exchange.callInfo();
-  const own = { isEnough: isEmbeddingModel, does: "takes texts and gives vectors" };
-  const lease = await leaseFor(service, { model: wish.model, entries: ["embed"] }, call, own);
+  const lease = await leaseFor(service, { model: wish.model, entries: ["embed"] }, call, EMBEDDING_MODELS);
   try {
     const made = await embed(lease, wish, call);
     const { rows, columns, numbers, headers } = made;
@@ -86,6 +85,9 @@ interface EmbeddingModel {
 /** The types of vectors and scores. */
 export const FLOATS: readonly DType[] = ["float32", "float64", "float16", "bfloat16"];
 const NO_NUMBERS: readonly DType[] = ["bytes", "complex64", "complex128"];
+
+/** Models that answer with vectors without a function of hooks. */
+export const EMBEDDING_MODELS = { isEnough: isEmbeddingModel, does: "takes texts and gives vectors" };
 
 /** Checks for a version that takes texts and gives vectors. */
 export function isEmbeddingModel(description: ServableDescription): boolean {
