@@ -97,7 +97,7 @@ function toRequest(
   const { inputs, outputs, import_path: more = "" } = options;
   const file = resolve(path);
   const paths = [hookFolder ?? "", ...more.split(delimiter)].filter((each) => each !== "");
-  const isClass = framework.name === "python";
+  const isClass = own.model_class !== undefined;
   // A file beside a model must not stand for a module that a library imports, nor be run where pickles may not be.
   const last = isClass || own.allow_pickle === false ? [] : [folderOf(file)];
   return {
