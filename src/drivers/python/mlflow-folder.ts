@@ -2,7 +2,6 @@ import { existsSync, readFileSync, statSync } from "node:fs";
 import { join, relative } from "node:path";
 import { failedPrecondition, reasonText } from "../../errors.ts";
 import type { ConfigNode } from "../../tensor/codecs/config/config-node.ts";
-import { parseYaml } from "../../tensor/codecs/config/yaml.ts";
 
 /** Name of the file by which MLflow describes the model in its folder. */
 const DESCRIPTION = "MLmodel";
@@ -48,9 +47,9 @@ export interface MlflowFolder {
  * Reads the description in a folder of MLflow's; undefined for any other folder. Throws `failed_precondition` for a
  * description that cannot be read.
  */
-export function readMlflowFolder(folder: string): MlflowFolder | undefined {
+export async function readMlflowFolder(folder: string): Promise<MlflowFolder | undefined> {
   if (!isMlflowFolder(folder)) return undefined;
-  const flavors = member(readDescription(join(folder, DESCRIPTION)), "flavors");
+  const flavors = member(await readDescription(join(folder, DESCRIPTION)), "flavors");
   if (flavors?.kind !== "map")
     throw failedPrecondition(`"${join(folder, DESCRIPTION)}" has no flavors; expected what MLflow's save_model wrote.`);
   const isPlain = flavors.entries.every(({ key }) => key === FUNCTION);
@@ -77,11 +76,12 @@ function textOf(node: ConfigNode | undefined): string {
   return node?.kind === "scalar" && typeof node.value === "string" ? node.value : "";
 }
 
-function readDescription(path: string): ConfigNode | undefined {
+async function readDescription(path: string): Promise<ConfigNode | undefined> {
   if (statSync(path).size > MAX_KIB * 1024)
     throw failedPrecondition(
       `"${path}" has more than ${MAX_KIB} KiB; --driver mlflow leaves it to MLflow, and the path of a file in the folder needs no description.`,
     );
+  const { parseYaml } = await import("../../tensor/codecs/config/yaml.ts");
   try {
     return parseYaml(readFileSync(path, "utf8"), path);
   } catch (reason) {

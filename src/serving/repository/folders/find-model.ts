@@ -55,7 +55,7 @@ async function mainFile(path: string): Promise<string> {
 
 async function chooseModel(path: string, driver: string | undefined): Promise<string> {
   if (!(await isFolder(path))) return path;
-  const [described, problem] = driver === "mlflow" ? [undefined] : tryDescription(path);
+  const [described, problem] = driver === "mlflow" ? [undefined] : await tryDescription(path);
   if (described?.file !== undefined && (await isDetected(described.file, driver))) return described.file;
   const others = DRIVER_NAMES.filter((name) => name !== "mlflow");
   if (await isDetectedBy(path, driver === undefined ? others : [driver])) return path;
@@ -81,9 +81,9 @@ async function chooseModel(path: string, driver: string | undefined): Promise<st
 }
 
 /** MLflow's description of a folder, or the error of one that cannot be read: other models may lie beside it. */
-function tryDescription(path: string): readonly [MlflowFolder | undefined, unknown?] {
+async function tryDescription(path: string): Promise<readonly [MlflowFolder | undefined, unknown?]> {
   try {
-    return [readMlflowFolder(path)];
+    return [await readMlflowFolder(path)];
   } catch (reason) {
     return [undefined, reason];
   }
