@@ -35,7 +35,9 @@ export class TurnUse {
   #expectedMs = EXPECTED_MS;
   /** Time of the current piece without what follows from it, once that is known; 0 = it is not. */
   #itselfMs = 0;
-  #share: number;
+  /** Averages of pieces: what they took themselves, and with all that followed from them. */
+  #ownMs: number;
+  #allMs = EXPECTED_MS;
 
   /**
    * `client`: the one whose connection it is. Default: the server's own work, which has turns like a client. `share`:
@@ -43,7 +45,7 @@ export class TurnUse {
    */
   constructor(client = new TurnClient(true), share = 1) {
     this.client = client;
-    this.#share = share;
+    this.#ownMs = share * EXPECTED_MS;
   }
 
   /** Expected time of the next piece, from the previous ones, in milliseconds. */
@@ -53,7 +55,7 @@ export class TurnUse {
 
   /** Share of its pieces of work that they took themselves; the rest followed from them, as microtasks do: up to 1. */
   get share(): number {
-    return this.#share;
+    return Math.max(LEAST_SHARE, this.#ownMs / this.#allMs);
   }
 
   /** Records how long a piece took itself, before what follows from it begins. */
@@ -65,8 +67,9 @@ export class TurnUse {
   learn(ms: number): void {
     const likelyMs = Math.min(ms, HELD_UP * this.#expectedMs);
     this.#expectedMs = Math.max(LEAST_EXPECTED_MS, (this.#expectedMs + likelyMs) / 2);
-    if (this.#itselfMs > 0)
-      this.#share = Math.max(LEAST_SHARE, (this.#share + Math.min(1, this.#itselfMs / likelyMs)) / 2);
+    if (this.#itselfMs === 0) return;
+    this.#ownMs = (this.#ownMs + this.#itselfMs) / 2;
+    this.#allMs = (this.#allMs + ms) / 2;
     this.#itselfMs = 0;
   }
 }
