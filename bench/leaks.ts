@@ -25,7 +25,8 @@ const OPTIONS = {
   help: { type: "boolean" },
 } as const;
 const { values: flags, positionals } = parseArgs({ options: OPTIONS, allowPositionals: true });
-const WARM_UP_SHARE = 1;
+/** Requests before the first measurement, as many as are measured up to these: pools and caches are full then. */
+const WARM_UP_REQUESTS = 20_000;
 /** The verdict where a runtime is not there. */
 const LEFT_OUT = "left out";
 const isChosen = (name: string) => positionals.length === 0 || positionals.some((start) => name.startsWith(start));
@@ -67,12 +68,13 @@ async function askAll(kinds: readonly LeakKind[], server: LeakServer, { file, te
     const began = performance.now();
     const count = Math.min(kind.maxCount ?? Number.POSITIVE_INFINITY, Number(flags.count));
     const wrong = new Set<string>();
-    const send = async (share: number) => {
-      for (const status of await sendMany(kind, server, Math.ceil(count * share))) wrong.add(status);
+    const send = async (requests: number) => {
+      for (const status of await sendMany(kind, server, requests)) wrong.add(status);
       return holdingsOf(server.pid, file);
     };
     const half = Math.ceil(count / 2);
-    const { held, grown } = await measureHalves(await send(WARM_UP_SHARE), () => send(0.5), half);
+    const warmedUp = await send(Math.min(count, WARM_UP_REQUESTS));
+    const { held, grown } = await measureHalves(warmedUp, () => send(half), half);
     const problems = [...grown, ...[...wrong].map((status) => `answers ${status}`)];
     const seconds = ((performance.now() - began) / 1000).toFixed(1);
     tell([kind.name, String(count), ...cellsOf(held, half), seconds, problems.join(", ") || "ok"]);
