@@ -79,7 +79,7 @@ export class EventReader {
   readonly #reader: ReadableStreamDefaultReader<Uint8Array>;
   readonly #decoder = new TextDecoder();
   readonly #maxCharacters: number;
-  /** Lines that have come, and the beginning of the next one, whose text is not looked at again. */
+  /** Lines that have come, the last one first, and the beginning of the next one, whose text is not looked at again. */
   #lines: string[] = [];
   #begun = "";
   #isOver = false;
@@ -121,7 +121,7 @@ export class EventReader {
       this.#isOver = done;
       this.#take(done ? "\n" : this.#decoder.decode(value, { stream: true }));
     }
-    return this.#lines.shift();
+    return this.#lines.pop();
   }
 
   #take(text: string): void {
@@ -132,7 +132,9 @@ export class EventReader {
       return;
     }
     const begun = others.pop();
-    this.#lines = [this.#begun + first, ...others].map((line) => (line.endsWith("\r") ? line.slice(0, -1) : line));
+    // Taking the first of many thousands would move all others each time.
+    const lines = [this.#begun + first, ...others].reverse();
+    this.#lines = lines.map((line) => (line.endsWith("\r") ? line.slice(0, -1) : line));
     this.#begun = `${begun}`;
   }
 }
