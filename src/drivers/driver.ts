@@ -114,6 +114,11 @@ export interface Model {
    * computes. Absent if the runtime has no names for tensors.
    */
   runGraph?(feeds: Tensors, run: GraphRun): Promise<Tensors>;
+  /**
+   * The length of the longest row, for a model that pads rows to one length, in bytes of text or the like: requests of
+   * like lengths go together in its batches. Absent = all do.
+   */
+  lengthOf?(inputs: Tensors, signature: string): number;
   /** Number of predicts that may overlap without blocking the thread; the rest queue. Default 1. */
   readonly concurrency?: number;
   /**

@@ -46,7 +46,9 @@ export function hostModel(model: Model | PartsModel, facts: HostFacts): ModelHan
   const signatures = labelByOption(withImageLayouts(model.signatures, images), labels, log);
   const runnable: RunnableModel = { model, driver, isBatched: batching !== undefined, foreign, mark, turns, log };
   const run = createRun(runnable);
-  const policy = batching === undefined ? oneAtATime(run) : new BatchPolicy(batching, run, turns?.pause);
+  const lengthOf = (inputs: Tensors, signature: string) => model.lengthOf?.(inputs, signature) ?? 0;
+  const policy =
+    batching === undefined ? oneAtATime(run) : new BatchPolicy(batching, { predict: run, lengthOf }, turns?.pause);
   const queue = new RunQueue(policy, model.concurrency ?? 1, turns);
   const push = (inputs: Tensors, { inputs: specs }: Signature, call: ModelCall) => {
     const converted = convertInputs ? convertNumbers(inputs, specs) : inputs;

@@ -46,6 +46,22 @@ export function withinBounds(batching: Batching, signatures: readonly Signature[
   return { ...batching, maxRows: most, allowedRows: batching.allowedRows.filter((rows) => rows <= most) };
 }
 
+/** Bytes of text that cost no more as padding than a run by itself: some tokens. */
+const PADDED_BYTES = 32;
+const PADDED_SHARE = 1 / 8;
+
+/** Checks that padding rows of one length to another costs less than a run that is saved. */
+export function areLikeLengths(shortest: number, longest: number): boolean {
+  return longest - shortest <= Math.max(PADDED_BYTES, longest * PADDED_SHARE);
+}
+
+/** A model as batches need it. */
+interface BatchedModel {
+  predict(inputs: Tensors, call: ModelCall): Promise<Tensors>;
+  /** As in a driver's model. */
+  lengthOf?(inputs: Tensors, signature: string): number;
+}
+
 /** A batch that runs: the call of its runs, and who counts them. */
 interface RunningBatch {
   readonly call: ModelCall;
@@ -59,13 +75,13 @@ interface RunningBatch {
  */
 export class BatchPolicy implements RunPolicy {
   readonly #batching: Batching;
-  readonly #predict: (inputs: Tensors, call: ModelCall) => Promise<Tensors>;
+  readonly #model: BatchedModel;
   readonly #pause: () => Promise<void>;
 
   /** `pause` is called between two runs for the same requests: it lets others use the thread. */
-  constructor(batching: Batching, predict: (inputs: Tensors, call: ModelCall) => Promise<Tensors>, pause = nextTurn) {
+  constructor(batching: Batching, model: BatchedModel, pause = nextTurn) {
     this.#batching = batching;
-    this.#predict = predict;
+    this.#model = model;
     this.#pause = pause;
   }
 
@@ -79,6 +95,10 @@ export class BatchPolicy implements RunPolicy {
 
   rowsOf(inputs: Tensors): number {
     return rowsOf(inputs);
+  }
+
+  lengthOf(inputs: Tensors, { signature }: ModelCall): number {
+    return this.#model.lengthOf?.(inputs, signature) ?? 0;
   }
 
   assertRoom(waitingRows: number, rows: number): void {
@@ -95,13 +115,17 @@ export class BatchPolicy implements RunPolicy {
     let rows = 0;
     let others = 0;
     let seen = 0;
+    let [shortest, longest] = [first.length, first.length];
     for (; seen < waiting.length; seen++) {
       const run = waiting[seen]!;
-      if (!this.#goTogether(first, run)) waiting[others++] = run;
+      const lengths = [Math.min(shortest, run.length), Math.max(longest, run.length)] as const;
+      const isAlike = taken.length === 0 || (areLikeLengths(...lengths) && this.#goTogether(first, run));
+      if (!isAlike) waiting[others++] = run;
       else if (taken.length > 0 && rows + run.rows > this.#batching.maxRows) break;
       else {
         taken.push(run);
         rows += run.rows;
+        [shortest, longest] = lengths;
       }
     }
     waiting.splice(others, seen - others);
@@ -169,7 +193,7 @@ export class BatchPolicy implements RunPolicy {
   async #predictOnce(inputs: Tensors, rows: number, { call, requests, onRan }: RunningBatch): Promise<Tensors> {
     const started = performance.now();
     try {
-      return await this.#predict(inputs, call);
+      return await this.#model.predict(inputs, call);
     } finally {
       onRan({ requests, rows, ms: performance.now() - started });
     }

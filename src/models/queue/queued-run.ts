@@ -12,6 +12,8 @@ interface Pushed {
   readonly since: number;
   /** Rows that it counts for; 1 for a model that is not batched. */
   readonly rows: number;
+  /** Length of its longest row; 0 if that does not matter. */
+  readonly length: number;
 }
 
 /** The two ways in which a run ends. */
@@ -27,17 +29,19 @@ export class QueuedRun implements Pushed, Turned, RunEnd {
   readonly limits: CallLimits;
   readonly since: number;
   readonly rows: number;
+  readonly length: number;
   turn = 0;
   readonly #end: RunEnd;
   #abort: (() => void) | undefined;
   #timer: NodeJS.Timeout | undefined;
 
-  constructor({ inputs, call, since, rows }: Pushed, end: RunEnd) {
+  constructor({ inputs, call, since, rows, length }: Pushed, end: RunEnd) {
     this.inputs = inputs;
     this.call = call;
     this.limits = call.limits ?? NO_LIMITS;
     this.since = since;
     this.rows = rows;
+    this.length = length;
     this.#end = end;
   }
 

@@ -18,6 +18,8 @@ export interface RunPolicy {
   lingerMs(waiting: readonly QueuedRun[]): number;
   /** Rows that a predict counts for; 1 without batching. */
   rowsOf(inputs: Tensors): number;
+  /** Length of a predict's longest row; absent = that does not matter. */
+  lengthOf?(inputs: Tensors, call: ModelCall): number;
   /** Throws `unavailable` if so many rows do not fit behind those that wait; absent = there is no limit. */
   assertRoom?(waitingRows: number, rows: number): void;
   /** Runs the taken requests, and settles each; calls back after each run of the model. */
@@ -72,9 +74,10 @@ export class RunQueue {
     if (this.#isFree && !this.#gathers) return this.#runAlone(inputs, call, since);
     return new Promise((resolve, reject) => {
       const rows = this.#policy.rowsOf(inputs);
+      const length = this.#policy.lengthOf?.(inputs, call) ?? 0;
       this.#policy.assertRoom?.(this.#waitingRows, rows);
       this.#waitingRows += rows;
-      const run = new QueuedRun({ inputs, call, since, rows }, { resolve, reject });
+      const run = new QueuedRun({ inputs, call, since, rows, length }, { resolve, reject });
       run.onLeave((reason) => this.#leave(run, reason));
       this.#clients.insert(this.#waiting, run);
       this.#streams.watch();

@@ -7,6 +7,7 @@ import { createTensors, type Tensor, type Tensors } from "../../tensor/tensor.ts
 import { type EncodedTexts, textsOf } from "../../text/encoded-texts.ts";
 import { type PreparedText, readTextTask, type TextTask } from "../../text/text-task.ts";
 import { loadTokenizer, type TextInput, type Tokenizer } from "../../text/tokenizer.ts";
+import { areLikeLengths } from "../queue/batch-policy.ts";
 import { createAnswer, type TextAnswer } from "./text-answer.ts";
 import type { TextChoices } from "./text-options.ts";
 
@@ -20,8 +21,10 @@ const ENCODED: Readonly<Record<string, keyof Pick<EncodedTexts, "inputIds" | "at
   token_type_ids: "tokenTypeIds",
 };
 
-/** Rows of a run at most: texts of like lengths go together, so that short ones are not padded to long ones. */
+/** Rows of a run at most. */
 const RUN_ROWS = 32;
+/** A text of more bytes for each token that it may have is one that is cut. */
+const MOST_TOKEN_BYTES = 6;
 const NO_LIMIT = Number.POSITIVE_INFINITY;
 
 /** A model, the path that it was loaded from, and how it is to be served. */
@@ -118,6 +121,7 @@ class TextModel {
       signatures: { ...signatures, [DEFAULT_SIGNATURE]: { inputs, outputs }, [TOKENS_SIGNATURE]: tokens },
       // Its time depends on the texts, and a copy for the main thread would not have the tokenizer.
       isSteady: false,
+      lengthOf: (given, signature) => (signature === DEFAULT_SIGNATURE ? this.#lengthOf(given) : 0),
       predict: (given, call) => {
         const { signature } = call;
         if (signature === TOKENS_SIGNATURE) return this.#model.predict(given, callWith(call, this.#own, call.outputs));
@@ -128,12 +132,31 @@ class TextModel {
     };
   }
 
+  /** Bytes of the longest text, or pair of texts, as far as they are not cut; 0 if all runs have one length. */
+  #lengthOf(given: Tensors): number {
+    if (this.#parts.sizes.tokens !== undefined) return 0;
+    const [first, ...others] = this.#parts.answer.inputs.map(({ name }) => bytesOf(given[name]));
+    const lengths = first?.map((own, row) => others.reduce((sum, bytes) => sum + (bytes[row] ?? 0), own));
+    return Math.min(lengths?.reduce((one, other) => Math.max(one, other), 0) ?? 0, this.#mostBytes);
+  }
+
+  get #mostBytes(): number {
+    return this.#mostTokens * MOST_TOKEN_BYTES;
+  }
+
+  get #mostTokens(): number {
+    const { task, choices, sizes } = this.#parts;
+    return Math.min(choices.maxTokens ?? task.maxTokens ?? NO_LIMIT, sizes.tokens ?? NO_LIMIT);
+  }
+
   async #predict(given: Tensors, call: PredictCall): Promise<Tensors> {
     const { answer, sizes, task } = this.#parts;
     const names = answer.inputs.map(({ name }) => name);
     const texts = readTexts(given, names).map((text) => prepareText(text, task.prepares));
     const rows: (readonly unknown[])[] = new Array(texts.length);
-    for (const places of groupsOf(texts, sizes.rows ?? RUN_ROWS)) {
+    const { rows: fixed } = sizes;
+    const limits = { rows: fixed ?? RUN_ROWS, bytes: this.#mostBytes, isFixed: fixed !== undefined };
+    for (const places of groupsOf(texts, limits)) {
       call.signal.throwIfAborted();
       const own = places.map((place) => texts[place] ?? "");
       const { outputs, encoded } = await this.#run(own, places, call);
@@ -148,7 +171,7 @@ class TextModel {
   async #run(texts: readonly TextInput[], indices: readonly number[], call: PredictCall) {
     const { tokenizer, task, answer, choices, sizes } = this.#parts;
     const { rows = 0, tokens } = sizes;
-    const maxTokens = Math.min(choices.maxTokens ?? task.maxTokens ?? NO_LIMIT, tokens ?? NO_LIMIT);
+    const maxTokens = this.#mostTokens;
     const padding = new Array<TextInput>(Math.max(0, rows - texts.length)).fill(texts[0] ?? "");
     const encoded = await tokenizer.encode([...texts, ...padding], {
       ...(maxTokens !== NO_LIMIT && { maxTokens }),
@@ -197,11 +220,35 @@ function readTexts(given: Tensors, names: readonly string[]): readonly TextInput
   return first.map((text, index) => [text, second[index] ?? ""] as const);
 }
 
+interface GroupLimits {
+  readonly rows: number;
+  /** Bytes of a text that count. */
+  readonly bytes: number;
+  /** True if a run has so many rows, however few texts there are. */
+  readonly isFixed: boolean;
+}
+
 /** The places of texts that run together: of like lengths, a number of them at most. */
-function groupsOf(texts: readonly TextInput[], most: number): readonly (readonly number[])[] {
-  const lengths = texts.map((text) => (typeof text === "string" ? text.length : text[0].length + text[1].length));
-  const places = texts.map((_, place) => place).sort((one, other) => (lengths[one] ?? 0) - (lengths[other] ?? 0));
+function groupsOf(texts: readonly TextInput[], { rows, bytes, isFixed }: GroupLimits): readonly (readonly number[])[] {
+  const lengths = texts.map((text) =>
+    Math.min(
+      [text].flat().reduce((sum, part) => sum + Buffer.byteLength(part), 0),
+      bytes,
+    ),
+  );
+  const lengthOf = (place: number) => lengths[place] ?? 0;
   const groups: number[][] = [];
-  for (let start = 0; start < places.length; start += most) groups.push(places.slice(start, start + most));
+  for (const place of [...lengths.keys()].sort((one, other) => lengthOf(one) - lengthOf(other))) {
+    const group = groups.at(-1) ?? [];
+    const [first] = group;
+    const isAlike = first !== undefined && (isFixed || areLikeLengths(lengthOf(first), lengthOf(place)));
+    if (isAlike && group.length < rows) group.push(place);
+    else groups.push([place]);
+  }
   return groups;
+}
+
+/** Lengths of texts, as clients send them. */
+function bytesOf(tensor: Tensor | undefined): readonly number[] {
+  return tensor?.dtype === "bytes" ? tensor.data.map(({ length }) => length) : [];
 }

@@ -121,7 +121,7 @@ describe("one at a time", () => {
 
   test("idle is told when the last waiting run leaves by its signal", async () => {
     const batching = { ...BATCHING, lingerMs: 60_000 };
-    const queue = new RunQueue(new BatchPolicy(batching, async (inputs) => inputs), 1);
+    const queue = new RunQueue(new BatchPolicy(batching, { predict: async (inputs) => inputs }), 1);
     const abort = new AbortController();
     const lingering = queue.push(toTensors({ x: [1] }), call(abort.signal));
     const idle = queue.idle();
@@ -177,7 +177,7 @@ describe("a model that shares its thread", () => {
   });
 
   test("puts together what comes until its turn, and counts that time as one of the queue", async () => {
-    const { queue, runs, release, other } = sharing((predict) => new BatchPolicy(BATCHING, predict));
+    const { queue, runs, release, other } = sharing((predict) => new BatchPolicy(BATCHING, { predict }));
     const push = (x: number) => queue.push(toTensors({ x: [x] }), call());
     const pushed = [push(1)];
     await new Promise((resolve) => setTimeout(resolve, 20));
@@ -201,7 +201,7 @@ describe("a model that shares its thread", () => {
     };
     const queueOf = (name: string, model: number) => {
       const own = turns.of(model);
-      return new RunQueue(new BatchPolicy(BATCHING, work(name), own.pause), 1, own);
+      return new RunQueue(new BatchPolicy(BATCHING, { predict: work(name) }, own.pause), 1, own);
     };
     const [large, small] = [queueOf("large", 1), queueOf("small", 2)];
     await Promise.all([
@@ -215,7 +215,10 @@ describe("a model that shares its thread", () => {
 describe("batching", () => {
   const batched = (options: Partial<Batching> = {}) => {
     const model = heldModel();
-    return { ...model, queue: new RunQueue(new BatchPolicy({ ...BATCHING, ...options }, model.predict), 1) };
+    return {
+      ...model,
+      queue: new RunQueue(new BatchPolicy({ ...BATCHING, ...options }, { predict: model.predict }), 1),
+    };
   };
 
   /** Pushes all at once. Returns the answers and the runs. */
@@ -297,6 +300,32 @@ describe("batching", () => {
     ]);
   });
 
+  test("rows of like lengths go together, the others keep their places, and priority goes first", async () => {
+    const { runs, predict, release } = heldModel();
+    const lengthOf = ({ x }: Tensors) => Number(x?.data[0]);
+    const queue = new RunQueue(new BatchPolicy(BATCHING, { predict, lengthOf }), 1);
+    const push = (x: number, priority = 0) => queue.push(toTensors({ x: [x] }), { ...call(), limits: { priority } });
+    const answers = [push(20), push(800), push(40), push(60), push(890), push(10), push(3000), push(2000, 1)];
+    for (let turn = 0; turn < 12; turn++) {
+      await settled();
+      release();
+    }
+    expect((await Promise.all(answers)).map(plain)).toEqual([[20], [800], [40], [60], [890], [10], [3000], [2000]]);
+    expect(runs).toEqual([[2000], [20, 40, 10], [800, 890], [60], [3000]]);
+  });
+
+  test("a length that is no number keeps a request alone", async () => {
+    const { runs, predict, release } = heldModel();
+    const queue = new RunQueue(new BatchPolicy(BATCHING, { predict, lengthOf: () => Number.NaN }), 1);
+    const answers = [1, 2].map((x) => queue.push(toTensors({ x: [x] }), call()));
+    for (let turn = 0; turn < 3; turn++) {
+      await settled();
+      release();
+    }
+    await Promise.all(answers);
+    expect(runs).toEqual([[1], [2]]);
+  });
+
   test("bytes are batched like numbers", async () => {
     const { queue, release } = batched();
     const pushed = ["a", "b", "c"].map((text) => queue.push(toTensors({ x: [text] }), call()));
@@ -313,7 +342,7 @@ describe("batching", () => {
       if (plain(inputs)?.toString().split(",").includes("13")) throw new Error("unlucky");
       return inputs;
     };
-    const queue = new RunQueue(new BatchPolicy({ ...BATCHING, maxRows: 8 }, predict), 1);
+    const queue = new RunQueue(new BatchPolicy({ ...BATCHING, maxRows: 8 }, { predict }), 1);
     const outcomes = await Promise.allSettled([1, 2, 13, 4].map((x) => queue.push(toTensors({ x: [x] }), call())));
     expect(outcomes.map(({ status }) => status)).toEqual(["fulfilled", "fulfilled", "rejected", "fulfilled"]);
   });
@@ -323,7 +352,7 @@ describe("batching", () => {
       if (inputs.x?.data.includes(13 as never)) throw new Error("unlucky");
       return inputs;
     };
-    const queue = new RunQueue(new BatchPolicy({ ...BATCHING, allowedRows: [2, 4] }, predict), 1);
+    const queue = new RunQueue(new BatchPolicy({ ...BATCHING, allowedRows: [2, 4] }, { predict }), 1);
     const sizes = () => queue.statistics().runs.map(({ rows, count }) => [rows, count]);
     await Promise.allSettled([1, 13, 3].map((x) => queue.push(toTensors({ x: [x] }), call())));
     expect(sizes()).toEqual([
@@ -366,7 +395,7 @@ describe("batching", () => {
 
   test("the parts of a large request that is given up are not run any more", async () => {
     const { runs, predict, release } = heldModel();
-    const queue = new RunQueue(new BatchPolicy(BATCHING, predict), 1);
+    const queue = new RunQueue(new BatchPolicy(BATCHING, { predict }), 1);
     const client = new AbortController();
     const pushed = queue.push(toTensors({ x: [1, 2, 3, 4, 5, 6] }), call(client.signal));
     await settled();
@@ -389,7 +418,7 @@ describe("batching", () => {
       if (inputs.x?.shape[0] === requests.length) throw new Error("unlucky");
       return inputs;
     };
-    const queue = new RunQueue(new BatchPolicy({ ...BATCHING, maxRows }, blocking), 1);
+    const queue = new RunQueue(new BatchPolicy({ ...BATCHING, maxRows }, { predict: blocking }), 1);
     const client = new CancelSource();
     setTimeout(() => client.abort(new Error("gone")), 10);
     const pushed = requests.map((x) => queue.push(toTensors({ x }), call(client)));
@@ -408,7 +437,7 @@ describe("batching", () => {
       gone.abort(new Error("gone"));
       throw new Error("unlucky");
     };
-    const queue = new RunQueue(new BatchPolicy(BATCHING, predict), 1);
+    const queue = new RunQueue(new BatchPolicy(BATCHING, { predict }), 1);
     const stays = queue.push(toTensors({ x: [1] }), call());
     const leaves = queue.push(toTensors({ x: [2] }), call(gone.signal));
     await expect(leaves).rejects.toThrow("gone");
@@ -426,7 +455,7 @@ describe("batching", () => {
       }
       throw signal.reason;
     };
-    const queue = new RunQueue(new BatchPolicy(BATCHING, predict), 1);
+    const queue = new RunQueue(new BatchPolicy(BATCHING, { predict }), 1);
     const answers = clients.map((client) => queue.push(toTensors({ x: [1] }), call(client.signal)));
     for (const { status } of await Promise.allSettled(answers)) expect(status).toBe("rejected");
     expect(states).toEqual([false, true]);
@@ -435,7 +464,7 @@ describe("batching", () => {
   test("a batch leaves nothing at the signal of a stream, which outlives it", async () => {
     const stream = new CancelSource();
     const listeners = countListeners(stream);
-    const queue = new RunQueue(new BatchPolicy(BATCHING, async (inputs) => inputs), 1);
+    const queue = new RunQueue(new BatchPolicy(BATCHING, { predict: async (inputs) => inputs }), 1);
     await Promise.all([1, 2].map((x) => queue.push(toTensors({ x: [x] }), call(stream))));
     expect(listeners.size).toBe(0);
   });

@@ -183,6 +183,24 @@ describe("an embedding model", () => {
     await model.close();
   });
 
+  test("runs texts of like lengths together, of one request or several, with the answers of single ones", async () => {
+    const given = [..."abcdefgh"].map((_, index) => (index % 2 === 0 ? "good" : "bad ").repeat(1 + 40 * (index % 2)));
+    const single = await load(encoder);
+    const vectors = ({ embedding }: Tensors) => Array.from(embedding!.data as Float32Array);
+    const expected: number[] = [];
+    for (const text of given) expected.push(...vectors(await single.run({ text: [text] })));
+    const together = vectors(await single.run({ text: given }));
+    await single.close();
+    const model = await load({ ...encoder, options: { max_batch_size: "16" } });
+    const answers = await Promise.all(given.map((text) => model.run({ text: [text] })));
+    const runs = (await model.statistics()).runs.map(({ rows, count }) => [rows, count]);
+    await model.close();
+    expect(runs).toEqual([[4, 2]]);
+    // Of one text the same but for how the runtime adds up: 6 digits.
+    for (const all of [answers.flatMap(vectors), together])
+      for (const [at, value] of all.entries()) expect(value).toBeCloseTo(expected[at] ?? Number.NaN, 6);
+  });
+
   test("batches texts of several requests", async () => {
     const model = await load({ ...encoder, options: { max_batch_size: "8" } });
     const all = await Promise.all(["good", "bad", "bad good bad"].map((text) => model.run({ text: [text] })));
