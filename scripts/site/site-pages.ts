@@ -6,6 +6,9 @@ const OTHERS = ["README.md", "CHANGELOG.md", "CONTRIBUTING.md", "SECURITY.md", "
 const FOLDERS = ["docs", "examples", "packages"];
 /** Endings of files that a browser shows, or plays. */
 const AS_IT_IS = /\.(?:png|jpg|svg|json|wav)$/;
+/** The beginning of llms.txt, as llmstxt.org has it. */
+const ABOUT =
+  "# kserving\n\n> A model server for Node: models of any framework, chained with hooks in TypeScript.\n\n## Pages\n\n";
 /** A link or picture of Markdown whose target is a path, with what follows `#`. */
 const LINK = /(?<=\]\()(?![a-z]+:|#|\/)([^()\s#]+)(#[^()\s]*)?(?=\))/g;
 
@@ -13,20 +16,29 @@ const LINK = /(?<=\]\()(?![a-z]+:|#|\/)([^()\s#]+)(#[^()\s]*)?(?=\))/g;
 export class SitePages {
   /** Titles of the pages by their paths, without ending. */
   readonly titles = new Map<string, string>();
+  readonly #texts: string[] = [];
   readonly #folder: string;
 
   constructor(folder: string) {
     this.#folder = folder;
   }
 
-  /** Writes every page; throws for a link to what is not there. */
+  /** Writes every page, and `llms.txt` and `llms-full.txt` for programs; throws for a link to what is not there. */
   write(): void {
-    for (const file of [...OTHERS, ...FOLDERS.flatMap(documentsIn)]) this.#writePage(file);
+    const files = [...OTHERS, ...FOLDERS.flatMap(documentsIn)];
+    for (const file of files) this.#writePage(file);
+    const links = files.map((file) => {
+      const page = pageOf(file).replace(/\.md$/, "");
+      return `- [${this.titles.get(page)}](/${page})`;
+    });
+    this.#put("public/llms.txt", `${ABOUT}- [All pages in one text](/llms-full.txt)\n${links.join("\n")}\n`);
+    this.#put("public/llms-full.txt", this.#texts.join("\n"));
   }
 
   #writePage(file: string): void {
     const text = readFileSync(file, "utf8");
     const page = pageOf(file);
+    this.#texts.push(`<!-- ${file} -->\n\n${text}`);
     this.titles.set(page.replace(/\.md$/, ""), /^# (.+)$/m.exec(text)?.[1] ?? page);
     this.#put(
       page,

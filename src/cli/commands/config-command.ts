@@ -61,7 +61,8 @@ export function createConfigCommand(): Command {
   command
     .command("show")
     .usage("[flags of kserving] [--json]")
-    .description("print every setting with its origin, and the models");
+    .description("print every setting with its origin, and the models")
+    .option("--json", "print JSON");
   command
     .command("schema")
     .description("print the JSON Schema of our configuration file, for editors")

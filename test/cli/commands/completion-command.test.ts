@@ -84,6 +84,18 @@ test("--json prints the same as data", async () => {
   expect(completions).toContainEqual(expect.objectContaining({ words: ["completion"], next: ["bash", "zsh", "fish"] }));
 });
 
+test("each command that prints what it found takes --json", async () => {
+  const completions = toCompletions(await allParsers());
+  const groups = ["config", "runtimes"];
+  // They serve, write one line for a file, print JSON anyway, or say in a line what they did.
+  const others = ["serve", "proxy", "mcp", "hash-password", "hash-token", "config schema"];
+  const installers = ["runtimes install", "runtimes remove"];
+  const without = completions
+    .filter(({ flags }) => !flags.some(({ names }) => names.includes("--json")))
+    .map(({ words }) => words.join(" "));
+  expect(without.sort()).toEqual([...groups, ...others, ...installers].sort());
+});
+
 test.each([[[]], [["bash", "--json"]]])("completion %j is refused: it is a shell or --json", async (args) => {
   const { code, stderr } = await runCommand(["completion", ...args]);
   expect([code, stderr]).toEqual([2, expect.stringContaining("Expected one of bash, zsh, fish or --json")]);
