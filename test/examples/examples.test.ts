@@ -11,8 +11,8 @@ import { readExample } from "./example-command.ts";
 import { createRecordingLogger } from "./recording-logger.ts";
 import { WIRES } from "./wires.ts";
 
-/** Its models come with a package: ocr.test.ts. */
-const WITH_OWN_TEST = ["ocr"];
+/** Their models come with packages: ocr.test.ts, texts.test.ts. */
+const WITH_OWN_TEST = ["ocr", "read-document", "rerank", "search", "speech-gate"];
 const EXAMPLES = readdirSync("examples/hooks").flatMap((file) => file.match(/^(.*)\.ts$/)?.[1] ?? []);
 
 let models: DemoModels;
