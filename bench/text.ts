@@ -58,7 +58,7 @@ export async function runText(given: readonly string[]): Promise<void> {
   const { quick, only } = parseArgs({ args: [...given], options: OPTIONS }).values;
   endChildrenOnSignal();
   const folder = modelFolder();
-  const [rounds, seconds] = quick ? [5, 1] : [12, 2];
+  const [rounds, seconds] = quick ? [3, 1] : [12, 2];
   const load = await LoadGenerator.start();
   const loop = await startProgram("text-loop.ts", [folder]);
   const args = ["--model-path", join(folder, "model.onnx"), "-o", "texts=true", "--threads", "1"];
@@ -88,14 +88,16 @@ export async function runText(given: readonly string[]): Promise<void> {
         warmUp: ({ run }) => run(seconds / 2),
         turn: ({ run }) => run(seconds),
       });
+      const rates = Object.entries<number[]>(results).map(([side, all]) => `${side} ${median(all).toFixed(0)}/s`);
+      console.log(rates.join(", "));
       figures.push(...toFigures(name, results));
     }
+  printFigures(figures, rounds, "The figures are embeddings a second of ours over the other side's.");
   loop.stop();
   load.stop();
   for (const peer of peers) peer.stop();
   await server.stop();
   await single.stop();
-  printFigures(figures, rounds, "The figures are embeddings a second of ours over the other side's.");
 }
 
 function toFigures(name: string, { http = [], grpc = [], ...others }: Record<string, readonly number[]>): Figure[] {
@@ -198,7 +200,6 @@ async function startPeers(folder: string): Promise<readonly Peer[]> {
       env: { ...process.env, ...env },
     } as const;
     const child = watchChild(spawn(String(python), [program], options));
-    // It has processes of its own.
     const stop = () => killGroup(child.pid);
     process.once("exit", stop);
     const takesList = server === "bentoml" && batch > 1;
@@ -218,9 +219,10 @@ async function answering(port: number, options: { readonly takesList: boolean })
   throw new Error(`the server in Python at port ${port} did not answer`);
 }
 
+/** Its processes of its own end with it; BentoML's are no part of its group. */
 function killGroup(pid: number | undefined): void {
   try {
-    if (pid !== undefined) process.kill(-pid, "SIGKILL");
+    if (pid !== undefined) process.kill(-pid, "SIGTERM");
   } catch {
     // It has ended.
   }
