@@ -96,7 +96,8 @@ describe.skipIf(folders === undefined)("with the models of packages", () => {
     const call = async (method: string, params: object = {}) => {
       const headers = { "content-type": "application/json", accept: "application/json, text/event-stream" };
       const body = JSON.stringify({ jsonrpc: "2.0", id: 1, method, params });
-      return (await (await fetch(`${httpUrl}/mcp`, { method: "POST", headers, body })).json()).result;
+      const answer = await fetch(`${httpUrl}/mcp`, { method: "POST", headers, body });
+      return JSON.parse(await answer.text()).result;
     };
     const { tools } = await call("tools/list");
     expect(tools[0].description).toContain("Reads a photo of a document");
