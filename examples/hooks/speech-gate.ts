@@ -1,5 +1,5 @@
 /**
- * Finds where somebody speaks in a sound, and tells each stretch as soon as it ends: what listens behind it hears no
+ * Finds the stretches of a sound with a voice, and tells each as soon as it ends: what listens behind it hears no
  * silence. The model hears 32 ms at a time, and its state goes from one window to the next.
  *
  *     pip install --no-deps --target .cache/vad silero-vad==6.2.3

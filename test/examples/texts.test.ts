@@ -4,6 +4,11 @@ import { dirname, join } from "node:path";
 import { promisify } from "node:util";
 import { describe, expect, test } from "vitest";
 import { makeReranker } from "../../scripts/make-reranker.ts";
+import onnx from "../../src/drivers/onnx/onnx.ts";
+import { loadHostedModel } from "../../src/models/load-hosted-model.ts";
+import { createSilentLogger } from "../../src/observability/logger.ts";
+import { CancelSource } from "../../src/platform/async/cancel-source.ts";
+import { toTensors } from "../../src/tensor/plain-value.ts";
 import { startServer } from "../helpers/start-server.ts";
 import { tempFolder } from "../helpers/temp-folder.ts";
 import { postForParts } from "../proxy/read-parts.ts";
@@ -69,6 +74,27 @@ describe.skipIf(folders === undefined)("with the models of packages", () => {
     return join(folder, "model.onnx");
   };
 
+  test("texts of several requests have the vectors in a batch that each has alone", async () => {
+    const options = { texts: "true", max_batch_size: "16" };
+    const source = { driver: onnx, path: encoder(), options, threads: 1 };
+    const model = await loadHostedModel(source, createSilentLogger());
+    const vectorOf = async (text: string) => {
+      const call = { signature: "serving_default", signal: new CancelSource() };
+      const { embedding } = await model.predict(toTensors({ text: [text] }), call);
+      return Array.from(embedding?.data as Float32Array);
+    };
+    const texts = readFileSync("examples/hooks/search/notes.txt", "utf8").trim().split("\n");
+    const together = await Promise.all(texts.map(vectorOf));
+    expect((await model.statistics()).runs.some(({ rows }) => rows > 2)).toBe(true);
+    for (const [place, text] of texts.entries()) {
+      const alone = await vectorOf(text);
+      const cosine = alone.reduce((sum, value, at) => sum + value * (together[place]?.[at] ?? 0), 0);
+      // Its scales of 8 bits are those of a batch.
+      expect(cosine).toBeGreaterThan(0.9999);
+    }
+    await model.close();
+  });
+
   test("search.ts finds notes by their meaning", async () => {
     const { httpUrl, request } = await serve("search", [encoder()]);
     expect(await printed(request)).toContain("The tap in the kitchen drips");
@@ -107,7 +133,7 @@ describe.skipIf(folders === undefined)("with the models of packages", () => {
     expect(structuredContent.lines).toContain("PAID IN FULL");
   });
 
-  test("speech-gate.ts tells where somebody speaks, and nothing where nobody does", async () => {
+  test("speech-gate.ts tells each stretch with a voice, and nothing of silence", async () => {
     const { httpUrl, request } = await serve("speech-gate", [join(silero, "data/silero_vad_op18_ifless.onnx")]);
     const lines = (await printed(request)).trim().split("\n");
     const parts = lines.map((line) => JSON.parse(line));
