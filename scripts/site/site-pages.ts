@@ -29,7 +29,7 @@ export class SitePages {
     for (const file of files) this.#writePage(file);
     const links = files.map((file) => {
       const page = pageOf(file).replace(/\.md$/, "");
-      return `- [${this.titles.get(page)}](/${page})`;
+      return `- [${this.titles.get(page)}](/${page}.html)`;
     });
     this.#put("public/llms.txt", `${ABOUT}- [All pages in one text](/llms-full.txt)\n${links.join("\n")}\n`);
     this.#put("public/llms-full.txt", this.#texts.join("\n"));

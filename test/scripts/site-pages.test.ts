@@ -10,8 +10,8 @@ test("the site has an index for programs, and all pages as one plain text", () =
   pages.write();
   const index = readFileSync(join(folder, "public/llms.txt"), "utf8");
   expect(index).toMatch(/^# kserving\n\n> A model server/);
-  expect(index).toContain("- [Models of texts](/docs/text)\n");
-  const listed = [...index.matchAll(/^- \[(.+)\]\(\/(.+)\)$/gm)].map(([, title, page]) => [page, title]);
+  expect(index).toContain("- [Models of texts](/docs/text.html)\n");
+  const listed = [...index.matchAll(/^- \[(.+)\]\(\/(.+?)(?:\.html)?\)$/gm)].map(([, title, page]) => [page, title]);
   expect(listed[0]).toEqual(["llms-full.txt", "All pages in one text"]);
   for (const [page, title] of listed.slice(1)) expect(pages.titles.get(String(page))).toBe(title);
   const whole = readFileSync(join(folder, "public/llms-full.txt"), "utf8");

@@ -6,8 +6,22 @@ import type { Signature } from "../../tensor/signature/signature.ts";
 import { createTensors, type Tensor, type Tensors } from "../../tensor/tensor.ts";
 import type { ModelCall } from "../model-handle.ts";
 import { checkedRows, joinParts, joinRows, rowsOf } from "./batch-rows.ts";
+import { clientOf, rankOf } from "./client-turns.ts";
 import type { QueuedRun } from "./queued-run.ts";
 import type { RanListener, RunPolicy } from "./run-queue.ts";
+
+/** The highest priorities, by client, of runs that a batch leaves behind: what comes after them does not go with it. */
+class PassedRanks {
+  readonly #ranks = new Map<number, number>();
+
+  add(run: QueuedRun): void {
+    if (!this.goesBefore(run)) this.#ranks.set(clientOf(run), rankOf(run));
+  }
+
+  goesBefore(run: QueuedRun): boolean {
+    return (this.#ranks.get(clientOf(run)) ?? Number.POSITIVE_INFINITY) < rankOf(run);
+  }
+}
 
 /** Limits and form of batches. */
 export interface Batching {
@@ -116,12 +130,15 @@ export class BatchPolicy implements RunPolicy {
     let others = 0;
     let seen = 0;
     let [shortest, longest] = [first.length, first.length];
+    const passed = new PassedRanks();
     for (; seen < waiting.length; seen++) {
       const run = waiting[seen]!;
       const lengths = [Math.min(shortest, run.length), Math.max(longest, run.length)] as const;
       const isAlike = taken.length === 0 || (areLikeLengths(...lengths) && this.#goTogether(first, run));
-      if (!isAlike) waiting[others++] = run;
-      else if (taken.length > 0 && rows + run.rows > this.#batching.maxRows) break;
+      if (!isAlike || passed.goesBefore(run)) {
+        waiting[others++] = run;
+        passed.add(run);
+      } else if (taken.length > 0 && rows + run.rows > this.#batching.maxRows) break;
       else {
         taken.push(run);
         rows += run.rows;

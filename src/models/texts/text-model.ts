@@ -155,7 +155,8 @@ class TextModel {
     const texts = readTexts(given, names).map((text) => prepareText(text, task.prepares));
     const rows: (readonly unknown[])[] = new Array(texts.length);
     const { rows: fixed } = sizes;
-    const limits = { rows: fixed ?? RUN_ROWS, bytes: this.#mostBytes, isFixed: fixed !== undefined };
+    const isFixed = fixed !== undefined || sizes.tokens !== undefined;
+    const limits = { rows: fixed ?? RUN_ROWS, bytes: this.#mostBytes, isFixed };
     for (const places of groupsOf(texts, limits)) {
       call.signal.throwIfAborted();
       const own = places.map((place) => texts[place] ?? "");
@@ -224,7 +225,7 @@ interface GroupLimits {
   readonly rows: number;
   /** Bytes of a text that count. */
   readonly bytes: number;
-  /** True if a run has so many rows, however few texts there are. */
+  /** True if a run has so many rows, or each row so many tokens, whatever the texts are. */
   readonly isFixed: boolean;
 }
 

@@ -314,6 +314,21 @@ describe("batching", () => {
     expect(runs).toEqual([[2000], [20, 40, 10], [800, 890], [90], [3000]]);
   });
 
+  test("no run rides past one of its client that has a higher priority", async () => {
+    const { runs, predict, release } = heldModel();
+    const lengthOf = ({ x }: Tensors) => Number(x?.data[0]);
+    const queue = new RunQueue(new BatchPolicy(BATCHING, { predict, lengthOf }), 1);
+    const push = (x: number, priority: number, client = 0) =>
+      queue.push(toTensors({ x: [x] }), { ...call(), limits: { priority, client } });
+    const answers = [push(20, 1), push(800, 1), push(21, 0), push(22, 2), push(23, 0, 1)];
+    for (let turn = 0; turn < 12; turn++) {
+      await settled();
+      release();
+    }
+    await Promise.all(answers);
+    expect(runs).toEqual([[20, 23], [800], [22, 21]]);
+  });
+
   test("a length that is no number keeps a request alone", async () => {
     const { runs, predict, release } = heldModel();
     const queue = new RunQueue(new BatchPolicy(BATCHING, { predict, lengthOf: () => Number.NaN }), 1);
