@@ -1,16 +1,15 @@
 import { invalidArgument, ServingError } from "../errors.ts";
 import { didYouMean } from "../platform/text/nearest.ts";
 import { retryInfo } from "../retry-info.ts";
+import type { CatalogModel, CatalogVersion } from "./catalog-view.ts";
 import type { ModelRef } from "./inference-service.ts";
-import type { ManagedModel } from "./managed-model.ts";
-import type { ManagedVersion } from "./managed-version.ts";
 import { namingError } from "./naming-error.ts";
 import type { Servable } from "./servable.ts";
 import { servedNames, unknownModel } from "./served-names.ts";
 import { chooseTarget, type RoutedRequest, type Shadow, type TrafficTarget } from "./traffic.ts";
 
 /** A version and the servable that answers its requests now. */
-export type LoadedVersion = ManagedVersion & { readonly servable: Servable };
+export type LoadedVersion = CatalogVersion & { readonly servable: Servable };
 
 /** A model whose requests are copied, and the version that gets the copies. */
 export interface ShadowedModel {
@@ -24,8 +23,8 @@ export interface ShadowedModel {
 const AGAIN_MS = 1000;
 
 /** The models by name, loaded or not; error texts are TensorFlow Serving's, which clients assert on. */
-export class Catalog {
-  readonly #models = new Map<string, ManagedModel>();
+export class Catalog<Model extends CatalogModel = CatalogModel> {
+  readonly #models = new Map<string, Model>();
   readonly #alias: string | undefined;
   readonly #last: string | undefined;
 
@@ -38,7 +37,7 @@ export class Catalog {
     this.#last = last;
   }
 
-  add(model: ManagedModel): void {
+  add(model: Model): void {
     this.#models.set(model.name, model);
   }
 
@@ -46,17 +45,17 @@ export class Catalog {
     this.#models.delete(name);
   }
 
-  get(name: string): ManagedModel | undefined {
+  get(name: string): Model | undefined {
     return this.#models.get(name);
   }
 
   /** Every model. */
-  models(): readonly ManagedModel[] {
+  models(): readonly Model[] {
     return [...this.#models.values()];
   }
 
   /** The model with this name; throws `not_found` with the known names. */
-  require(name: string): ManagedModel {
+  require(name: string): Model {
     const model = this.#models.get(name);
     if (model !== undefined) return model;
     const names = [...this.#models.keys()];
@@ -105,7 +104,7 @@ export class Catalog {
     return { name: model.name, shadow, target: isLoaded(target) ? target : undefined };
   }
 
-  #route(model: ManagedModel, request: RoutedRequest | undefined): ManagedVersion | undefined {
+  #route(model: CatalogModel, request: RoutedRequest | undefined): CatalogVersion | undefined {
     const split = model.traffic?.split;
     if (split === undefined) return model.current;
     const isAvailable = (target: TrafficTarget) => isLoaded(this.#targetOf(model, target));
@@ -113,11 +112,11 @@ export class Catalog {
     return target === undefined ? model.current : this.#targetOf(model, target);
   }
 
-  #targetOf(model: ManagedModel, { version, model: other = "" }: TrafficTarget): ManagedVersion | undefined {
+  #targetOf(model: CatalogModel, { version, model: other = "" }: TrafficTarget): CatalogVersion | undefined {
     return version === undefined ? this.#models.get(other)?.current : model.find(version);
   }
 
-  #notFound(name: string, version: bigint | undefined, model: ManagedModel | undefined): ServingError {
+  #notFound(name: string, version: bigint | undefined, model: CatalogModel | undefined): ServingError {
     if (model?.isLoading && name === this.#last) return loadsAgain(name);
     const wanted = version === undefined ? `Latest(${name})` : `Specific(${name}, ${version})`;
     const names = [...this.#models.keys()];
@@ -145,17 +144,17 @@ function loadsAgain(name: string): ServingError {
 }
 
 /** Checks if a request names no version: 0 is one if the model has it, and did not only have it once. */
-function namesNone(version: bigint | undefined, model: ManagedModel | undefined): version is undefined | 0n {
+function namesNone(version: bigint | undefined, model: CatalogModel | undefined): version is undefined | 0n {
   if (version !== 0n) return version === undefined;
   const zero = model?.find(0n);
   return zero === undefined || (zero.servable === undefined && !zero.isWanted);
 }
 
-function isLoaded(version: ManagedVersion | undefined): version is LoadedVersion {
+function isLoaded(version: CatalogVersion | undefined): version is LoadedVersion {
   return version?.servable !== undefined;
 }
 
-function versionOf({ name, labels }: ManagedModel, label: string): bigint {
+function versionOf({ name, labels }: CatalogModel, label: string): bigint {
   const version = labels.get(label);
   if (version !== undefined) return version;
   const names = [...labels.keys()];
@@ -163,7 +162,7 @@ function versionOf({ name, labels }: ManagedModel, label: string): bigint {
   throw invalidArgument(`Unrecognized servable version label: ${label}${known}`);
 }
 
-function whatIsThere({ name, versions }: ManagedModel, version: bigint | undefined): string {
+function whatIsThere({ name, versions }: CatalogModel, version: bigint | undefined): string {
   const isThere = versions.some((one) => version === undefined || one.version === version);
   if (isThere) return " It is not loaded.";
   const numbers = versions.map((one) => one.version).toReversed();

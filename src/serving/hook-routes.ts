@@ -1,12 +1,12 @@
 import { TEXT_FUNCTIONS } from "../hooks/text-entries.ts";
-import type { ManagedModel } from "./managed-model.ts";
+import type { CatalogModel } from "./catalog-view.ts";
 import { isRoute } from "./route-claims.ts";
 
 /** HTTP routes that hooks declare: by path and by method, the name of the model that answers. */
 export type HookRoutes = ReadonlyMap<string, ReadonlyMap<string, string>>;
 
 /** The routes of the versions that answer if none is named; of two models with the same one, the first. */
-export function toHookRoutes(models: readonly ManagedModel[]): HookRoutes {
+export function toHookRoutes(models: readonly CatalogModel[]): HookRoutes {
   const routes = new Map<string, Map<string, string>>();
   for (const { name, current } of models) {
     for (const entry of current?.servable?.description.hooks?.entries?.filter(isRoute) ?? []) {
@@ -23,7 +23,7 @@ export function toHookRoutes(models: readonly ManagedModel[]): HookRoutes {
 export type FunctionsByModel = ReadonlyMap<string, readonly string[]>;
 
 /** Those of the versions that answer if none is named. */
-export function toTextFunctions(models: readonly ManagedModel[]): FunctionsByModel {
+export function toTextFunctions(models: readonly CatalogModel[]): FunctionsByModel {
   const found = models.map(({ name, current }) => {
     const entries = current?.servable?.description.hooks?.entries ?? [];
     return [name, TEXT_FUNCTIONS.filter((each) => entries.includes(each))] as const;

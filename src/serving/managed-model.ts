@@ -124,7 +124,7 @@ export class ManagedModel {
   }
 
   /** The status of one of its versions. */
-  statusOf({ status, version }: ManagedVersion): VersionStatus {
+  statusOf({ status, version }: Pick<ManagedVersion, "status" | "version">): VersionStatus {
     return { ...status, labels: this.#labels.of(version) };
   }
 

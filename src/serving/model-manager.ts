@@ -37,7 +37,7 @@ export type StateListener = (status: VersionStatus) => void;
  */
 export class ModelManager {
   /** The models, for requests. */
-  readonly catalog: Catalog;
+  readonly catalog: Catalog<ManagedModel>;
   readonly #policy: ModelPolicy;
   readonly #needed: NeededModels;
   readonly #log: Logger;

@@ -2,12 +2,13 @@ import type { ServingError } from "../errors.ts";
 import { TurnsByName } from "../platform/async/promises.ts";
 import type { Catalog } from "./catalog.ts";
 import type { UnloadOptions } from "./inference-service.ts";
+import type { ManagedModel } from "./managed-model.ts";
 import { namingError } from "./naming-error.ts";
 import type { NeededModels } from "./needed-models.ts";
 
 /** The models, and the source of their versions. */
 interface RequestedLoadsParts {
-  readonly catalog: Catalog;
+  readonly catalog: Catalog<ManagedModel>;
   readonly needed: NeededModels;
   /** Finds out which versions should be served under a name. */
   readonly refresh: (name: string) => Promise<void>;
@@ -15,7 +16,7 @@ interface RequestedLoadsParts {
 
 /** Loads and unloads models for clients, together with the models that they need or that need them. */
 export class RequestedLoads {
-  readonly #catalog: Catalog;
+  readonly #catalog: Catalog<ManagedModel>;
   readonly #needed: NeededModels;
   readonly #refresh: (name: string) => Promise<void>;
   /** Names of models whose folders are being scanned before they are loaded, so that they are not loaded twice. */

@@ -1,8 +1,7 @@
 import type { Logger } from "../observability/logger.ts";
 import type { AspiredModel } from "./aspired-model.ts";
+import type { CatalogModel, CatalogVersion } from "./catalog-view.ts";
 import type { ServableState } from "./inference-service.ts";
-import type { ManagedModel } from "./managed-model.ts";
-import type { ManagedVersion } from "./managed-version.ts";
 import type { StateListener } from "./model-manager.ts";
 import { publicError } from "./public-error.ts";
 import type { VersionStatus } from "./version-status.ts";
@@ -17,7 +16,7 @@ export interface ListedStates {
 
 /** The states of every version of some models, as reported to clients. */
 export function servableStates(
-  models: readonly ManagedModel[],
+  models: readonly CatalogModel[],
   { loadable, isLeaving }: ListedStates,
 ): readonly ServableState[] {
   const known = models.flatMap((model) =>
@@ -42,7 +41,7 @@ function toUnloadedStates({ name: model, versions }: AspiredModel): ServableStat
   });
 }
 
-function toServableState(known: VersionStatus, { servable, missing }: ManagedVersion): ServableState {
+function toServableState(known: VersionStatus, { servable, missing }: CatalogVersion): ServableState {
   const status = { ...known, error: known.error && publicError(known.error) };
   if (missing !== undefined) return { ...status, isReady: false, unavailableReason: publicError(missing).message };
   const isReady = servable?.isReady() ?? false;
