@@ -35,7 +35,8 @@ hooks: platform observability tensor drivers
 models: platform observability tensor text drivers
 pipeline: platform observability tensor hooks models
 hooks/host: platform observability tensor drivers hooks models pipeline
-serving: platform observability tensor hooks models pipeline
+serving/plan:
+serving: platform observability tensor hooks models pipeline serving/plan
 serving/repository: platform storage observability tensor text drivers hooks models pipeline serving
 http2: platform/limits platform/net
 grpc: platform observability tensor access serving http2
@@ -132,6 +133,17 @@ test("every folder of src/ is in a layer, and each layer has files", () => {
   const outside = SOURCES.filter(({ path }) => /^src\/[^/]+\//.test(path) && layerOf(path) === undefined);
   expect(outside.map(({ path }) => path)).toEqual([]);
   expect(new Set(SOURCES.flatMap(({ path }) => layerOf(path) ?? []))).toEqual(new Set(LAYERS.keys()));
+});
+
+test("the plan of what is served has no clock, chance, promise, file or log", () => {
+  const plans = SOURCES.filter(({ path }) => path.startsWith("src/serving/plan/"));
+  const impure = ["Promise", "AbortSignal", "setTimeout", "performance", "Date", "random", "process"];
+  expect(
+    plans.flatMap(({ path, names }) => impure.filter((name) => names.has(name)).map((n) => `${path}: ${n}`)),
+  ).toEqual([]);
+  expect(
+    plans.flatMap(({ imports }) => [...imports].filter((each) => !/^src\/(errors|serving\/plan\/.*)\.ts$/.test(each))),
+  ).toEqual([]);
 });
 
 test("files import from the layers that their own may import from, and packages that belong to it", () => {

@@ -5,6 +5,7 @@ import { unlessAborted } from "../platform/async/cancel-source.ts";
 import { settlesWithin } from "../platform/async/promises.ts";
 import type { LoadingSettings } from "../platform/limits/settings/server-settings.ts";
 import type { AspiredVersion } from "./aspired-model.ts";
+import type { Executor } from "./executor.ts";
 import type { LoadGate } from "./load-gate.ts";
 import type { ModelMemory } from "./model-memory.ts";
 import type { ModelPlaces } from "./model-places.ts";
@@ -21,6 +22,8 @@ const GRACE_MS = 1000;
 /** Limits of the loads of all versions. */
 export interface LoadPolicy {
   readonly gate: LoadGate;
+  /** Unloads idle copies, and loads them again. */
+  readonly executor: Executor;
   /** The models that stages name. */
   readonly needed: NeededModels;
   /** Unloads idle versions to make room for others. */
@@ -87,23 +90,4 @@ async function startLoad(version: AspiredVersion, signal: AbortSignal): Promise<
 function tooLong({ version }: AspiredVersion, timeoutMs: number): ServingError {
   const message = `Version ${version} has not loaded within ${timeoutMs} ms (--load-timeout), and is given up.`;
   return new ServingError("deadline_exceeded", message);
-}
-
-/** A load for requests that wait for it. */
-interface WantedLoad {
-  readonly model: string;
-  readonly version: AspiredVersion;
-  /** Aborts once a request waits for it that may itself be part of a load. */
-  readonly atOnce: AbortSignal;
-  readonly signal: AbortSignal;
-}
-
-/** Loads a version that was unloaded while it was idle, in one attempt. */
-export function loadOnDemand(
-  { gate, needed, loading }: LoadPolicy,
-  { model, version, atOnce, signal }: WantedLoad,
-): Promise<Servable> {
-  const load = () => loadInTime(version, { signal, timeoutMs: loading.loadTimeoutMs });
-  // A load that holds a place of the gate may run warm-up requests that need this version.
-  return needed.dependentsOf(model).length > 0 ? load() : gate.run(load, signal, atOnce);
 }

@@ -148,7 +148,7 @@ export class ManagedModel {
     this.#requestLog = requestLog;
     this.#idleUnloadMs = idleUnloadMs;
     this.#traffic = traffic;
-    for (const { servable } of this.#versions) servable?.watchIdle();
+    for (const { servable } of this.#versions) if (servable !== undefined) this.#policy.executor.look(servable);
     this.#aspired = versions.toSorted((a, b) => (a.version < b.version ? 1 : -1));
     this.#present = present ?? versions.map(({ version }) => version);
     this.#labels.wanted = labels;

@@ -1,13 +1,13 @@
 import { setTimeout as delay } from "node:timers/promises";
 import { ServingError } from "../errors.ts";
 import { unlessAborted } from "../platform/async/cancel-source.ts";
+import { settlesWithin } from "../platform/async/promises.ts";
 import type { AspiredVersion } from "./aspired-model.ts";
-import type { VersionContext } from "./load-policy.ts";
-import { loadInTime, loadOnDemand, retryBackoff } from "./load-policy.ts";
+import { loadInTime, retryBackoff, type VersionContext } from "./load-policy.ts";
 import type { ModelPlaces } from "./model-places.ts";
-import { OnDemandServable } from "./on-demand-servable.ts";
-import { retireServable } from "./retire-servable.ts";
+import { RETIRE_MS } from "./plan/residence.ts";
 import type { Servable } from "./servable.ts";
+import { ServedCopy } from "./served-copy.ts";
 import { VersionNeeds } from "./version-needs.ts";
 import type { VersionState, VersionStatus } from "./version-status.ts";
 import { changesHooksAlone, TargetPursuit, VersionTarget } from "./version-target.ts";
@@ -23,7 +23,7 @@ export class ManagedVersion {
   #state: VersionState = "START";
   #failure: unknown;
   #generation = 0;
-  #servable: OnDemandServable | undefined;
+  #servable: ServedCopy | undefined;
   /** The target whose files are those of the servable. */
   #loaded: VersionTarget | undefined;
   /** The beginning of the last load, or of the last change of hooks alone, on the clock of performance.now(). */
@@ -49,7 +49,7 @@ export class ManagedVersion {
   }
 
   /** The servable that answers now, loaded or about to load when it is asked; undefined while there is none. */
-  get servable(): OnDemandServable | undefined {
+  get servable(): ServedCopy | undefined {
     return this.#servable;
   }
 
@@ -220,7 +220,7 @@ export class ManagedVersion {
   /** Requests that have begun end with the old hooks; they are not waited for if something else is wanted. */
   async #replaceHooks(target: VersionTarget, signal: AbortSignal): Promise<void> {
     this.#hooksReadAt = performance.now();
-    await unlessAborted((this.#servable as OnDemandServable).reload(), signal);
+    await unlessAborted((this.#servable as ServedCopy).reload(), signal);
     this.#loaded = target;
     this.#generation++;
     target.reach();
@@ -228,20 +228,21 @@ export class ManagedVersion {
   }
 
   /** A servable that is unloaded while idle, unless its files were replaced or are gone: it would not load then. */
-  #onDemand(loaded: Servable): OnDemandServable {
-    const { idleUnloadMs, isPresent, log } = this.#on;
-    const version = () => this.#loaded?.aspired as AspiredVersion;
+  #onDemand(loaded: Servable): ServedCopy {
+    const { needed, gate, loading } = this.#policy;
     const isCurrent = () => this.#pursuit.target === this.#loaded;
-    const servable: OnDemandServable = new OnDemandServable(loaded, {
-      idleUnloadMs,
-      mayUnload: () => isCurrent() && isPresent(this.version),
-      load: (signal, atOnce) => loadOnDemand(this.#policy, { model: this.model, version: version(), atOnce, signal }),
+    const servable: ServedCopy = new ServedCopy(loaded, {
+      ...this.#on,
+      mayPark: () => isCurrent() && this.#on.isPresent(this.version),
+      isNeeded: () => needed.dependentsOf(this.model).length > 0,
+      load: (signal, atOnce) => {
+        const version = this.#loaded?.aspired as AspiredVersion;
+        return gate.run(() => loadInTime(version, { signal, timeoutMs: loading.loadTimeoutMs }), signal, atOnce);
+      },
       onLoad: (failure) => {
         const isNews = failure !== undefined || this.#failure !== undefined;
         if (isNews && this.#servable === servable && isCurrent()) this.#enter("AVAILABLE", failure);
       },
-      memory: this.#policy.memory,
-      log,
     });
     return servable;
   }
@@ -258,7 +259,10 @@ export class ManagedVersion {
   }
 
   async #retire(old: Servable): Promise<void> {
-    this.#failure = (await retireServable(old)) ?? this.#failure;
+    await settlesWithin(old.leases.idle(), RETIRE_MS);
+    await old.close().catch((reason) => {
+      this.#failure = reason;
+    });
     if (this.#needs.forgetRetired()) this.#policy.needed.changed();
   }
 

@@ -2,6 +2,7 @@ import { invalidArgument, reasonText } from "../errors.ts";
 import type { Logger } from "../observability/logger.ts";
 import type { AspiredModel } from "./aspired-model.ts";
 import { Catalog } from "./catalog.ts";
+import { Executor } from "./executor.ts";
 import type { UnloadOptions } from "./inference-service.ts";
 import { LoadGate } from "./load-gate.ts";
 import { ManagedModel, type ModelPolicy } from "./managed-model.ts";
@@ -11,7 +12,7 @@ import type { Servable } from "./servable.ts";
 import type { VersionStatus } from "./version-status.ts";
 
 /** Settings of a manager, and what its models need. */
-export interface ManagerOptions extends Omit<ModelPolicy, "gate" | "isHeld" | "needed"> {
+export interface ManagerOptions extends Omit<ModelPolicy, "executor" | "gate" | "isHeld" | "needed"> {
   /** A name that also means the model while there is only one. */
   readonly alias?: string | undefined;
   /** Name of a model that is loaded after all others, which then do not wait for it. */
@@ -55,7 +56,8 @@ export class ModelManager {
     this.#last = last;
     this.#requested = new RequestedLoads({ catalog: this.catalog, needed: this.#needed, refresh });
     const isHeld = (name: string) => this.#requested.isHeld(name);
-    this.#policy = { ...policy, gate: new LoadGate(policy.loading.loadThreads), needed: this.#needed, isHeld };
+    const gate = new LoadGate(policy.loading.loadThreads);
+    this.#policy = { ...policy, executor: new Executor(), gate, needed: this.#needed, isHeld };
     this.#log = policy.log;
   }
 

@@ -2,7 +2,7 @@ import { publicText, ServingError } from "../errors.ts";
 import { settlesWithin } from "../platform/async/promises.ts";
 import { staysCompatible } from "../tensor/signature/stays-compatible.ts";
 import { errorFor, type Hears, namingError } from "./naming-error.ts";
-import { RETIRE_MS } from "./retire-servable.ts";
+import { RETIRE_MS } from "./plan/residence.ts";
 import type { Servable } from "./servable.ts";
 import { servedNames } from "./served-names.ts";
 import type { VersionState } from "./version-status.ts";

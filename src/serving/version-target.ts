@@ -1,7 +1,7 @@
 import { ServingError } from "../errors.ts";
 import { createDeferred } from "../platform/async/promises.ts";
 import type { AspiredVersion } from "./aspired-model.ts";
-import type { OnDemandServable } from "./on-demand-servable.ts";
+import type { ServedCopy } from "./served-copy.ts";
 
 /** One decision on the state that a version of a model should reach. */
 export class VersionTarget {
@@ -125,7 +125,7 @@ export class TargetPursuit {
 export function changesHooksAlone(
   { aspired, mayKeepModel }: VersionTarget,
   loaded: VersionTarget | undefined,
-  servable: OnDemandServable | undefined,
+  servable: ServedCopy | undefined,
 ): boolean {
   const print = aspired?.modelFingerprint;
   if (!mayKeepModel || print === undefined || print !== loaded?.aspired?.modelFingerprint) return false;

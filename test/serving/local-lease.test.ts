@@ -7,7 +7,6 @@ import type { InferRequest, InferResponse, Lease, PartSink } from "../../src/ser
 import { LocalLease } from "../../src/serving/local-lease.ts";
 import { LocalService } from "../../src/serving/local-service.ts";
 import { ModelPlaces } from "../../src/serving/model-places.ts";
-import type { OnDemandServable } from "../../src/serving/on-demand-servable.ts";
 import { preparationTimes } from "../../src/serving/preparation-times.ts";
 import type { ServableSource } from "../../src/serving/repository/load-servable.ts";
 import { requireSignature } from "../../src/serving/require-signature.ts";
@@ -100,7 +99,7 @@ test("an answer in parts takes none after its end", async () => {
     sink = request.parts;
     throw new ServingError("internal", "broken");
   };
-  const failing = { ...servable, run } as unknown as OnDemandServable;
+  const failing = { ...servable, run };
   const lease = new LocalLease({ servable: failing, places: new ModelPlaces("default") }, service);
   const written: InferResponse[] = [];
   const parts = { write: async (part: InferResponse) => void written.push(part) };

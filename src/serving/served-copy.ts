@@ -1,40 +1,32 @@
 import { publicText, reasonText, ServingError } from "../errors.ts";
 import { findExampleInputs } from "../models/find-example-inputs.ts";
-import type { Logger } from "../observability/logger.ts";
 import type { InferRequest, InferResponse } from "../pipeline/infer-request.ts";
 import { unlessAborted } from "../platform/async/cancel-source.ts";
-import { settlesWithin } from "../platform/async/promises.ts";
+import { createDeferred, type Deferred, settlesWithin } from "../platform/async/promises.ts";
 import { NO_LIMITS } from "../platform/limits/call-limits.ts";
 import { hidePaths } from "../platform/text/hide-paths.ts";
 import type { ExampleInputs } from "../tensor/signature/example-inputs.ts";
 import { defaultSignatureName } from "../tensor/signature/signature.ts";
-import { IdleTimer, LeaseCount } from "./lease-count.ts";
-import { SharedLoad } from "./load-gate.ts";
-import type { ModelMemory, Unloadable } from "./model-memory.ts";
+import type { Executed } from "./executor.ts";
+import { LeaseCount } from "./lease-count.ts";
+import type { VersionContext } from "./load-policy.ts";
+import type { Unloadable } from "./model-memory.ts";
+import { type Action, RETIRE_MS, type Use } from "./plan/residence.ts";
 import type { Servable } from "./servable.ts";
 import { hasBatchedModel } from "./servable-description.ts";
 import { PastStatistics, RequestCounter, type ServableStatistics } from "./servable-statistics.ts";
 
-/** Loading and unloading of a servable that stays available in between. */
-export interface OnDemandOptions {
-  /** Milliseconds without a request after which it is unloaded; 0 = never. */
-  readonly idleUnloadMs: () => number;
-  /** Reports if it may be unloaded now, if no request holds it. */
-  readonly mayUnload: () => boolean;
-  /** Loads it again, in one try; at once when `atOnce` aborts, since what waits for it may itself be loading. */
+/** Facts and steps of one copy that its version knows. */
+interface CopyOptions extends Pick<VersionContext<never>, "policy" | "idleUnloadMs" | "log"> {
+  /** As {@link Use.mayPark}. */
+  readonly mayPark: () => boolean;
+  /** Reports if other models need it, whose loads must not wait for places. */
+  readonly isNeeded: () => boolean;
+  /** Loads it again, in one try; at once when `atOnce` aborts. */
   readonly load: (signal: AbortSignal, atOnce: AbortSignal) => Promise<Servable>;
   /** Called after each load on demand, with the reason if it failed. */
   readonly onLoad: (failure: unknown) => void;
-  /** Knows it while it may be unloaded to make room for other models. */
-  readonly memory: Pick<ModelMemory, "add" | "delete">;
-  readonly log: Logger;
 }
-
-/**
- * Milliseconds that a run whose client has left may keep an unloaded model's memory
- * before it is loaded again all the same.
- */
-const UNLOAD_MS = 25_000;
 
 /** Facts about a servable that are known while it is not loaded. */
 type KnownFacts = Pick<Servable, "description" | "needed" | "hooksShareTensors"> & {
@@ -48,44 +40,41 @@ function toKnownFacts(loaded: Servable): KnownFacts {
 }
 
 /**
- * A servable that gives its threads and memory back when no request has come for a while, and loads again for the next
- * one. Requests wait for that load; everything else is answered from known facts.
+ * A servable that the executor may free and load again, so that it stays available without its threads and memory.
+ * Requests wait for that load; everything else is answered from known facts.
  */
-export class OnDemandServable implements Servable, Unloadable {
+export class ServedCopy implements Servable, Unloadable, Executed {
   readonly name: string;
   readonly version: bigint;
   readonly leases = new LeaseCount();
   readonly requests = new RequestCounter();
-  readonly #options: OnDemandOptions;
+  readonly #options: CopyOptions;
   readonly #closing = new AbortController();
   #facts: KnownFacts;
   #loaded: Servable | undefined;
   /** The last load, on the clock of performance.now(). */
   #loadedAt = performance.now();
-  readonly #loading = new SharedLoad<Servable>();
+  /** Settles all that wait for it to be loaded; undefined while none do. */
+  #arrival: Deferred<Servable> | undefined;
+  /** Never rejects. */
+  #loading: Promise<void> = Promise.resolve();
   /** Aborts when the load that runs must wait for no other. */
   #hurry = new AbortController();
-  #unloading: Promise<void> = Promise.resolve();
+  /** The memory that is being given back. */
+  #leaving: { readonly loaded: Servable; readonly since: number; readonly over: Deferred<void> } | undefined;
   /** Settles once what was unloaded has told its statistics. */
   #keeping: Promise<void> = Promise.resolve();
   /** Statistics of what has been unloaded. */
   readonly #past = new PastStatistics();
-  readonly #idleTimer: IdleTimer;
 
-  constructor(loaded: Servable, options: OnDemandOptions) {
+  constructor(loaded: Servable, options: CopyOptions) {
     this.name = loaded.name;
     this.version = loaded.version;
     this.#options = options;
     this.#loaded = loaded;
     this.#facts = toKnownFacts(loaded);
-    this.#idleTimer = new IdleTimer({
-      idleMs: options.idleUnloadMs,
-      isInUse: () => this.#isInUse,
-      lastUse: () => this.lastUse,
-      onIdle: (idleMs) => void this.unload(`no request for ${idleMs / 1000} s`),
-    });
-    options.memory.add(this);
-    this.watchIdle();
+    options.policy.memory.add(this);
+    options.policy.executor.adopt(this);
   }
 
   get description() {
@@ -110,11 +99,16 @@ export class OnDemandServable implements Servable, Unloadable {
   }
 
   get isIdle(): boolean {
-    return this.#loaded !== undefined && !this.#isInUse;
+    return this.#loaded !== undefined && this.leases.isIdle && this.#options.mayPark();
   }
 
   get lastUse(): number {
     return Math.max(this.requests.lastEnd, this.#loadedAt);
+  }
+
+  get use(): Use {
+    const { idleUnloadMs, mayPark } = this.#options;
+    return { idleMs: idleUnloadMs(), isHeld: !this.leases.isIdle, mayPark: mayPark(), lastUse: this.lastUse };
   }
 
   run(request: InferRequest): Promise<InferResponse> {
@@ -147,58 +141,78 @@ export class OnDemandServable implements Servable, Unloadable {
 
   /** Hooks that are not loaded are read as they are then. */
   async reload(): Promise<void> {
-    const loaded = this.#loaded ?? (await this.#loading.current);
+    const loaded = this.#loaded ?? (await this.#arrival?.promise);
     await loaded?.reload().catch((reason) => {
       // One that was unloaded meanwhile will read them with its next load.
       if (this.#loaded === loaded) throw reason;
     });
   }
 
+  /** Frees it until the next request; resolves once that is done. */
+  async unload(why: string): Promise<void> {
+    this.#options.policy.executor.tell(this, { is: "crowded", why });
+    await this.#leaving?.over.promise;
+  }
+
   async close(): Promise<void> {
-    this.#idleTimer.stop();
-    this.#options.memory.delete(this);
+    const { executor, memory } = this.#options.policy;
+    executor.forget(this);
+    memory.delete(this);
     this.#closing.abort(new ServingError("unavailable", "The model is being unloaded."));
-    await this.#loading.current?.catch(() => {});
+    await this.#loading;
+    this.#arrival?.reject(notLoaded(this, this.#closing.signal.reason));
     const loaded = this.#loaded;
     this.#loaded = undefined;
-    await this.#unloading;
+    await this.#freed();
     await loaded?.close();
   }
 
-  /** To be called if the time without requests has changed. */
-  watchIdle(): void {
-    if (this.#loaded !== undefined) this.#idleTimer.start();
+  /** Waits for the memory that is being given back as long as the plan would. */
+  async #freed(): Promise<void> {
+    if (this.#leaving === undefined) return;
+    const { since, over } = this.#leaving;
+    if (!(await settlesWithin(over.promise, since + RETIRE_MS - performance.now()))) this.#abandon();
   }
 
-  get #isInUse(): boolean {
-    return !this.leases.isIdle || !this.#options.mayUnload();
+  act(action: Action): void {
+    if (action.do === "park") this.#park(action.why);
+    else if (action.do === "abandon") this.#abandon();
+    else if (action.do === "load") this.#loading = this.#load(action.isAtOnce);
+    else if (action.do === "hurry") this.#hurry.abort();
+    else this.#arrive().reject(action.error);
   }
 
-  /** Frees it until the next request; resolves once that is done. */
-  async unload(why: string): Promise<void> {
-    const loaded = this.#loaded;
-    if (loaded === undefined) return;
-    this.#idleTimer.stop();
+  #park(why: string): void {
+    const loaded = this.#loaded as Servable;
     this.#loaded = undefined;
     this.#facts = toKnownFacts(loaded);
-    const keeping = this.#past.keep(loaded);
-    this.#keeping = keeping.catch(() => {});
-    this.#unloading = this.#free(loaded, keeping);
+    this.#leaving = { loaded, since: performance.now(), over: createDeferred() };
     this.#options.log.info("model unloaded", { ...this.#place, why });
-    await this.#unloading;
+    void this.#free(loaded);
   }
 
-  async #free(loaded: Servable, keeping: Promise<void>): Promise<void> {
+  async #free(loaded: Servable): Promise<void> {
+    const { policy, log } = this.#options;
+    const keeping = this.#past.keep(loaded);
+    this.#keeping = keeping.catch(() => {});
     try {
-      await keeping;
-      if (await settlesWithin(loaded.close(), UNLOAD_MS)) return;
-      this.#options.log.warn("a model still runs and keeps its memory", this.#place);
-    } catch (reason) {
-      this.#options.log.warn(`a model was not unloaded as it should: ${reasonText(reason)}`, {
-        ...this.#place,
-        err: reason,
-      });
+      await keeping.finally(() => loaded.close());
+    } catch (err) {
+      log.warn(`a model was not unloaded as it should: ${reasonText(err)}`, { ...this.#place, err });
     }
+    if (this.#leaving?.loaded !== loaded) return;
+    this.#leave();
+    policy.executor.tell(this, { is: "freed" });
+  }
+
+  #abandon(): void {
+    this.#options.log.warn("a model still runs and keeps its memory", this.#place);
+    this.#leave();
+  }
+
+  #leave(): void {
+    this.#leaving?.over.resolve();
+    this.#leaving = undefined;
   }
 
   async #runOnDemand(request: InferRequest): Promise<InferResponse> {
@@ -206,10 +220,7 @@ export class OnDemandServable implements Servable, Unloadable {
     const { queueTimeoutMs = 0, depth = 0 } = limits;
     try {
       signal.throwIfAborted();
-      const shared = this.#loading.run(() => this.#load());
-      // Also if a request that may wait has begun the load.
-      if (depth > 0) this.#hurry.abort();
-      const loading = unlessAborted(shared, signal);
+      const loading = unlessAborted(this.#demand(depth > 0), signal);
       if (queueTimeoutMs > 0 && !(await settlesWithin(loading, queueTimeoutMs))) throw waitedTooLong(queueTimeoutMs);
       return await (await loading).run(request);
     } catch (reason) {
@@ -217,28 +228,46 @@ export class OnDemandServable implements Servable, Unloadable {
     }
   }
 
-  async #load(): Promise<Servable> {
-    const { log, load, onLoad } = this.#options;
+  /** Resolves once it is loaded. A request of another model may itself be part of a load. */
+  #demand(isFromModel: boolean): Promise<Servable> {
     const { signal } = this.#closing;
-    const hurry = new AbortController();
-    this.#hurry = hurry;
+    if (signal.aborted) return Promise.reject(notLoaded(this, signal.reason));
+    const isFirst = this.#arrival === undefined;
+    this.#arrival ??= createDeferred();
+    const { promise } = this.#arrival;
+    if (isFirst || isFromModel) this.#options.policy.executor.tell(this, { is: "demanded", isAtOnce: isFromModel });
+    return promise;
+  }
+
+  async #load(isAtOnce: boolean): Promise<void> {
+    const { policy, log, isNeeded, load, onLoad } = this.#options;
+    const { executor } = policy;
+    const { signal } = this.#closing;
+    this.#hurry = new AbortController();
+    if (isAtOnce || isNeeded()) this.#hurry.abort();
     const began = performance.now();
     try {
-      await this.#unloading;
-      signal.throwIfAborted();
-      const loaded = await load(signal, hurry.signal);
+      const loaded = await load(signal, this.#hurry.signal);
       this.#loadedAt = performance.now();
       this.#loaded = loaded;
       this.#facts = toKnownFacts(loaded);
       log.info("model loaded on demand", { ...this.#place, ms: Math.round(this.#loadedAt - began) });
       onLoad(undefined);
-      this.watchIdle();
-      return loaded;
+      executor.tell(this, { is: "loaded" });
+      this.#arrive().resolve(loaded);
     } catch (reason) {
       const error = notLoaded(this, reason);
       if (!signal.aborted) onLoad(error);
-      throw error;
+      executor.tell(this, { is: "failed", error });
+      this.#arrive().reject(error);
     }
+  }
+
+  /** Ends the waiting of all that wait now; later ones wait for another load. */
+  #arrive(): Deferred<Servable> {
+    const arrival = this.#arrival ?? createDeferred();
+    this.#arrival = undefined;
+    return arrival;
   }
 
   get #place() {

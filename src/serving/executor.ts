@@ -1,0 +1,91 @@
+import { MAX_TIMER_MS } from "../platform/limits/call-limits.ts";
+import { type Action, type Event, plan, type Residence, step, type Use, wakeOf } from "./plan/residence.ts";
+
+/** A copy that the executor acts on; it answers with events. */
+export interface Executed {
+  /** As it is now. */
+  readonly use: Use;
+  /** Begins one action, without waiting for it. */
+  act(action: Action): void;
+}
+
+/**
+ * Does what the plan says: it alone changes where copies are, one action after the other, and plans again after each of
+ * them, after each event, and when time is up. It keeps no process alive.
+ */
+export class Executor {
+  readonly #copies = new Map<Executed, Residence>();
+  /** Copies to be planned. */
+  readonly #due = new Set<Executed>();
+  #isTurning = false;
+  /** Time at which all copies are planned: no later than any of them has to be without an event. */
+  #wakeAt = Number.POSITIVE_INFINITY;
+  #timer: NodeJS.Timeout | undefined;
+
+  /** Takes charge of a copy that has been loaded. */
+  adopt(copy: Executed): void {
+    this.#copies.set(copy, { is: "resident", crowds: "" });
+    this.look(copy);
+  }
+
+  /** Lets go of a copy; its later events count for nothing. */
+  forget(copy: Executed): void {
+    this.#copies.delete(copy);
+  }
+
+  /** Notes what has happened to a copy, and acts on it before this returns, unless an action is just beginning. */
+  tell(copy: Executed, event: Event): void {
+    const known = this.#copies.get(copy);
+    if (known === undefined) return;
+    this.#copies.set(copy, step(known, event, performance.now()));
+    this.look(copy);
+  }
+
+  /** To be called when other times count for a copy. */
+  look(copy: Executed): void {
+    this.#due.add(copy);
+    if (!this.#isTurning) this.#turn();
+  }
+
+  #turn(): void {
+    this.#isTurning = true;
+    try {
+      // A set that grows while it is iterated also visits the added elements.
+      for (const copy of this.#due) {
+        this.#due.delete(copy);
+        this.#follow(copy);
+      }
+    } finally {
+      this.#isTurning = false;
+    }
+  }
+
+  /** Acts on one copy until nothing is left to do. */
+  #follow(copy: Executed): void {
+    for (let known = this.#copies.get(copy); known !== undefined; known = this.#copies.get(copy)) {
+      const { use } = copy;
+      const now = performance.now();
+      const action = plan(known, use, now);
+      if (action === undefined) {
+        this.#wakeBy(wakeOf(known, use, now), now);
+        return;
+      }
+      this.#copies.set(copy, step(known, action, now));
+      copy.act(action);
+    }
+  }
+
+  #wakeBy(at: number, now: number): void {
+    if (at >= this.#wakeAt) return;
+    this.#wakeAt = at;
+    clearTimeout(this.#timer);
+    const leftMs = Math.min(Math.max(1, Math.ceil(at - now)), MAX_TIMER_MS);
+    this.#timer = setTimeout(() => this.#wake(), leftMs).unref();
+  }
+
+  #wake(): void {
+    this.#wakeAt = Number.POSITIVE_INFINITY;
+    for (const copy of this.#copies.keys()) this.#due.add(copy);
+    this.#turn();
+  }
+}

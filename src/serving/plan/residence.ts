@@ -1,0 +1,197 @@
+import type { ServingError } from "../../errors.ts";
+
+/**
+ * One loaded copy of a version, between memory and disk: `resident` answers, `parking` is being freed, `parked` and
+ * `failed` wait for a request, `loading` has one that waits.
+ */
+export type Residence =
+  /** `crowds`: the reason why others want its memory; empty = they do not. */
+  | { readonly is: "resident"; readonly crowds: string }
+  /** `until`: when its memory is given up for lost. */
+  | { readonly is: "parking"; readonly demand: Demand; readonly until: number }
+  | { readonly is: "parked"; readonly demand: Demand }
+  /** `until`: when the error of its last load is the answer no more. */
+  | { readonly is: "failed"; readonly demand: Demand; readonly until: number; readonly error: ServingError }
+  /** `isAtOnce`: it takes no place of the loads that run at once. */
+  | { readonly is: "loading"; readonly demand: Demand; readonly isAtOnce: boolean };
+
+/** Most urgent request that waits for a copy; `at once` = it may itself be part of a load, which must wait for none. */
+export type Demand = "none" | "in turn" | "at once";
+
+/** The use of a copy, looked at just before it is planned. */
+export interface Use {
+  /** Time without a request after which it is parked, in milliseconds; 0 = never. */
+  readonly idleMs: number;
+  /** True while a request holds it. */
+  readonly isHeld: boolean;
+  /** False if it could not be loaded again: its files have been replaced, or are gone. */
+  readonly mayPark: boolean;
+  /** End of the last request or load, on the clock of performance.now(). */
+  readonly lastUse: number;
+}
+
+/** Something that has happened to a copy. */
+export type Event =
+  | { readonly is: "crowded"; readonly why: string }
+  | { readonly is: "freed" }
+  | { readonly is: "demanded"; readonly isAtOnce: boolean }
+  | { readonly is: "loaded" }
+  | { readonly is: "failed"; readonly error: ServingError };
+
+/** Something to be done with a copy. */
+type Deed =
+  | { readonly do: "park"; readonly why: string }
+  | { readonly do: "load"; readonly isAtOnce: boolean }
+  | { readonly do: "refuse"; readonly error: ServingError }
+  | { readonly do: "hurry" }
+  | { readonly do: "abandon" };
+
+/** Something to be done with a copy, and the row that says so. */
+export type Action = Deed & { readonly row: string };
+
+/** A copy in one state. */
+type In<Is extends Residence["is"]> = Extract<Residence, { readonly is: Is }>;
+
+/** A copy, its use and the time, on the clock of performance.now(). */
+interface Seen<Copy> {
+  readonly copy: Copy;
+  readonly use: Use;
+  readonly now: number;
+}
+
+/** One row of the table: its action if its condition holds. */
+type Row = (seen: Seen<Residence>) => Action | undefined;
+
+/**
+ * Time that running requests have to end in a servable that is to be freed, in milliseconds: one that never ends must
+ * not keep its memory.
+ */
+export const RETIRE_MS = 25_000;
+
+/**
+ * Milliseconds after a failed load in which requests are answered with its reason: a
+ * broken model is not tried for each of them.
+ */
+const FAILURE_HOLD_MS = 1000;
+
+/** The table: the first row that holds acts. A wait has no row; {@link wakeOf} knows its end. */
+const ROWS: readonly Row[] = [
+  // Others need its memory. They ask idle copies alone.
+  row("R3", "resident", {
+    when: ({ copy }) => copy.crowds !== "",
+    act: ({ copy }) => ({ do: "park", why: copy.crowds }),
+  }),
+  // It had no request for its time. Models that need it do not matter: their next request loads it.
+  row("I1", "resident", {
+    when: ({ use, now }) => idleEnd(use, now) <= now,
+    act: ({ use }) => ({ do: "park", why: idleText(use) }),
+  }),
+  // Something that runs in it does not end.
+  row("I7", "parking", {
+    when: ({ copy, now }) => copy.until <= now,
+    act: () => ({ do: "abandon" }),
+  }),
+  // A request comes soon after a failed load.
+  row("I4", "failed", {
+    when: ({ copy, now }) => isDemanded(copy) && now < copy.until,
+    act: ({ copy }) => ({ do: "refuse", error: copy.error }),
+  }),
+  // A request waits; all that come meanwhile have the same load.
+  row("I3", "failed", {
+    when: ({ copy }) => isDemanded(copy),
+    act: ({ copy }) => ({ do: "load", isAtOnce: isUrgent(copy) }),
+  }),
+  row("I3", "parked", {
+    when: ({ copy }) => isDemanded(copy),
+    act: ({ copy }) => ({ do: "load", isAtOnce: isUrgent(copy) }),
+  }),
+  // A load that waits for a place must go on, since a load that has one waits for it.
+  row("G3", "loading", {
+    when: ({ copy }) => isUrgent(copy) && !copy.isAtOnce,
+    act: () => ({ do: "hurry" }),
+  }),
+];
+
+interface Rule<Is extends Residence["is"]> {
+  readonly when: (seen: Seen<In<Is>>) => boolean;
+  readonly act: (seen: Seen<In<Is>>) => Deed;
+}
+
+function row<Is extends Residence["is"]>(id: string, is: Is, { when, act }: Rule<Is>): Row {
+  return ({ copy, ...other }) =>
+    isIn(copy, is) && when({ copy, ...other }) ? { row: id, ...act({ copy, ...other }) } : undefined;
+}
+
+function isIn<Is extends Residence["is"]>(copy: Residence, is: Is): copy is In<Is> {
+  return copy.is === is;
+}
+
+function isDemanded({ demand }: { readonly demand: Demand }): boolean {
+  return demand !== "none";
+}
+
+function isUrgent({ demand }: { readonly demand: Demand }): boolean {
+  return demand === "at once";
+}
+
+function idleText({ idleMs }: Use): string {
+  return `no request for ${idleMs / 1000} s`;
+}
+
+/** The action that a copy needs now; undefined = none until {@link wakeOf}, or an event. */
+export function plan(copy: Residence, use: Use, now: number): Action | undefined {
+  for (const find of ROWS) {
+    const action = find({ copy, use, now });
+    if (action !== undefined) return action;
+  }
+  return undefined;
+}
+
+/** The time at which a copy has to be planned again without an event. */
+export function wakeOf(copy: Residence, use: Use, now: number): number {
+  if (copy.is === "resident") return idleEnd(use, now);
+  return copy.is === "parking" ? copy.until : Number.POSITIVE_INFINITY;
+}
+
+/** The copy after an event, or once an action has begun. */
+export function step(copy: Residence, what: Event | Action, now: number): Residence {
+  return "is" in what ? afterEvent(copy, what, now) : afterAction(copy, what, now);
+}
+
+/** In use, it is looked at again after the same time. */
+function idleEnd({ idleMs, isHeld, mayPark, lastUse }: Use, now: number): number {
+  if (idleMs <= 0) return Number.POSITIVE_INFINITY;
+  return isHeld || !mayPark ? now + idleMs : lastUse + idleMs;
+}
+
+function afterEvent(copy: Residence, event: Event, now: number): Residence {
+  switch (event.is) {
+    case "crowded":
+      return copy.is === "resident" ? { is: "resident", crowds: event.why } : copy;
+    case "freed":
+      return copy.is === "parking" ? { is: "parked", demand: copy.demand } : copy;
+    case "demanded":
+      if (copy.is === "resident" || isUrgent(copy)) return copy;
+      return { ...copy, demand: event.isAtOnce ? "at once" : "in turn" };
+    case "loaded":
+      return { is: "resident", crowds: "" };
+    case "failed":
+      return { is: "failed", demand: "none", until: now + FAILURE_HOLD_MS, error: event.error };
+  }
+}
+
+function afterAction(copy: Residence, action: Action, now: number): Residence {
+  const demand = copy.is === "resident" ? "none" : copy.demand;
+  switch (action.do) {
+    case "park":
+      return { is: "parking", demand, until: now + RETIRE_MS };
+    case "abandon":
+      return { is: "parked", demand };
+    case "load":
+      return { is: "loading", demand, isAtOnce: action.isAtOnce };
+    case "hurry":
+      return { is: "loading", demand, isAtOnce: true };
+    case "refuse":
+      return copy.is === "resident" ? copy : { ...copy, demand: "none" };
+  }
+}

@@ -1,0 +1,84 @@
+import { expect, it } from "vitest";
+import { createDeferred } from "../../src/platform/async/promises.ts";
+import type { Servable } from "../../src/serving/servable.ts";
+import { toTensors } from "../../src/tensor/plain-value.ts";
+import { createEventLog } from "../helpers/event-log.ts";
+import { run } from "../helpers/run-pipeline.ts";
+import { manage, pipelineVersion } from "./manage.ts";
+
+const REQUEST = { kind: "tensors", tensors: toTensors({ x: 1 }) } as const;
+
+/** A model whose first copy is changed by `change`, and its log. */
+async function serve(change: (loaded: Servable) => Partial<Servable>) {
+  const { log, events } = createEventLog();
+  const version = pipelineVersion(1n);
+  let loads = 0;
+  const load = async (signal: AbortSignal) => {
+    const loaded = await version.load(signal);
+    return loads++ === 0 ? { ...loaded, ...change(loaded) } : loaded;
+  };
+  const manager = await manage([{ name: "m", versions: [{ ...version, load }] }], { log });
+  const copy = manager.catalog.get("m")?.current?.servable;
+  return { manager, copy: copy!, warnings: () => events.filter(({ level }) => level === "warn").map(({ msg }) => msg) };
+}
+
+it("loads at once for a load that needs it, also where another request waits for a place to load it", async () => {
+  const manager = await manage([{ name: "idle", versions: [pipelineVersion(1n)] }], { loadThreads: 1 });
+  const idle = manager.catalog.get("idle")?.current?.servable;
+  await idle?.unload("for the test");
+  const ask = (depth: number) => run(idle!, { kind: "tensors", tensors: toTensors({ x: 1 }) }, { limits: { depth } });
+  const [begun, opened] = [createDeferred<void>(), createDeferred<void>()];
+  const other = pipelineVersion(1n);
+  const load = async (signal: AbortSignal) => {
+    begun.resolve();
+    await opened.promise;
+    await ask(1);
+    return other.load(signal);
+  };
+  const models = [
+    { name: "idle", versions: [pipelineVersion(1n)] },
+    { name: "caller", versions: [{ ...other, load }] },
+  ];
+  manager.aspire(models);
+  await begun.promise;
+  const waiting = ask(0);
+  // The load that it begins waits for a place by then.
+  await new Promise(setImmediate);
+  expect(idle?.isLoaded).toBe(false);
+  opened.resolve();
+  await waiting;
+  expect(await manager.settled()).toEqual([]);
+  await manager.close();
+});
+
+it("is freed though its statistics cannot be had, and loaded again though it was not freed as it should", async () => {
+  let closes = 0;
+  const { manager, copy, warnings } = await serve((loaded) => ({
+    statistics: () => Promise.reject(new Error("no count")),
+    close: async () => {
+      closes++;
+      await loaded.close();
+    },
+  }));
+  await copy.unload("for the test");
+  expect([closes, copy.isLoaded]).toEqual([1, false]);
+  expect(warnings()).toEqual(["a model was not unloaded as it should: no count"]);
+  await run(copy, REQUEST);
+  expect(copy.isLoaded).toBe(true);
+  await manager.close();
+});
+
+it("refuses at its end who waits until its memory is given back", async () => {
+  const opened = createDeferred<void>();
+  const { manager, copy } = await serve((loaded) => ({ close: () => opened.promise.then(() => loaded.close()) }));
+  void copy.unload("for the test");
+  const waiting = run(copy, REQUEST);
+  const closed = manager.close();
+  await expect(waiting).rejects.toMatchObject({
+    code: "unavailable",
+    message: expect.stringContaining("cannot be loaded again"),
+  });
+  opened.resolve();
+  await closed;
+  await expect(run(copy, REQUEST)).rejects.toMatchObject({ code: "unavailable" });
+});
