@@ -1,15 +1,21 @@
 import { setTimeout as delay } from "node:timers/promises";
-import { ServingError } from "../errors.ts";
 import { type FreeMemory, freeMemory } from "../platform/limits/memory/free-memory.ts";
-import { sizeText } from "../platform/text/size-text.ts";
+import {
+  type IdleCopy,
+  type KnownSize,
+  type MemoryBook,
+  type MemoryDemand,
+  measuredSize,
+  planRoom,
+  type RoomAction,
+  reservedSize,
+  tooLarge,
+} from "./plan/memory.ts";
 
 /** A loaded model that may be unloaded to free its memory. */
-export interface Unloadable {
+export interface Unloadable extends IdleCopy {
   /** True if it is loaded and no request holds it. */
   readonly isIdle: boolean;
-  /** Its last use, on the clock of performance.now(). */
-  readonly lastUse: number;
-  readonly memoryBytes: number;
   /** Unloads it; resolves once its memory is free. */
   unload(why: string): Promise<void>;
 }
@@ -46,42 +52,29 @@ export interface MemoryNeed {
   readonly signal?: AbortSignal | undefined;
 }
 
-/** Time that a load waits for models in use to become idle, in milliseconds. */
-const WAIT_MS = 10_000;
-/** The same while other loads run, whose models can be unloaded after them; the time begins again after each. */
-const WAIT_FOR_LOADS_MS = 60_000;
 /** Time between two checks for room while a load waits, in milliseconds. */
 const RETRY_MS = 20;
 
-/** Maximum ratio of the measured size to the estimate: requests and other work take memory meanwhile. */
-const MAX_FACTOR = 4;
-/** Smaller models are not measured: they are lost in the process's usual changes of memory. */
-const MIN_MEASURED_BYTES = 32 * 1024 * 1024;
-
 /**
- * Keeps the loaded models below a limit by unloading the least recently used ones, never one in use. An estimated size
- * is compared with the growth of the process during the load, if no other load ran meanwhile and the runtime was loaded
- * before; the greater value counts.
+ * Keeps the loaded models below a limit by unloading the least recently used ones, never one in use: the rows R of the
+ * plan say when. An estimated size is compared with the growth of the process during the load, if no other load ran
+ * meanwhile and the runtime was loaded before; the greater value counts.
  */
 export class ModelMemory {
   readonly #options: ModelMemoryOptions;
-  readonly #maxBytes: number;
+  #book: MemoryBook;
   readonly #unloadable = new Set<Unloadable>();
-  /** Sizes of models that were loaded before, by name, with the estimates from their files, which may be too small. */
-  readonly #measured = new Map<string, { readonly expected: number; readonly bytes: number }>();
-  #bytes = 0;
-  /** Running loads, and their total size. */
-  readonly #loading = { count: 0, bytes: 0 };
+  /** Sizes of models that were loaded before, by name. */
+  readonly #known = new Map<string, KnownSize>();
   /** Number of loads that have begun. */
   #begun = 0;
   /** Names of the runtimes that have loaded a model. */
   readonly #runtimes = new Set<string>();
-  /** End of the last load, on the clock of performance.now(). */
-  #lastLoaded = 0;
 
   constructor(options: ModelMemoryOptions) {
     this.#options = options;
-    this.#maxBytes = options.maxBytes > 0 ? options.maxBytes : Number.POSITIVE_INFINITY;
+    const maxBytes = options.maxBytes > 0 ? options.maxBytes : Number.POSITIVE_INFINITY;
+    this.#book = { maxBytes, usedBytes: 0, loads: 0, loadingBytes: 0, lastLoad: 0 };
   }
 
   /** Adds a model that may be unloaded to make room. */
@@ -95,85 +88,53 @@ export class ModelMemory {
 
   /**
    * Makes room for a model, and reserves it. Rejects with `resource_exhausted` if the model does not fit at all, or
-   * if models in use leave no room for it within ten seconds.
+   * if models in use leave no room for it in time.
    */
   async reserve({ what, bytes: expected, signal }: MemoryNeed): Promise<MemoryShare> {
-    const bytes = Math.max(expected, this.#measuredFor(what, expected));
-    if (bytes > this.#maxBytes) throw tooLarge(what, bytes, this.#maxBytes);
-    const since = performance.now();
+    const { isChecked, free: readFree = freeMemory } = this.#options;
+    const bytes = reservedSize(expected, this.#known.get(what));
+    const need = { what, bytes, since: performance.now() };
     for (;;) {
-      const share = await this.#tryTake({ what, bytes }, expected);
-      if (share !== undefined) return share;
+      const free = isChecked ? await readFree() : undefined;
       signal?.throwIfAborted();
-      const waitMs = this.#loading.count > 0 ? WAIT_FOR_LOADS_MS : WAIT_MS;
-      if (performance.now() - Math.max(since, this.#lastLoaded) > waitMs) throw allInUse(what, bytes, this.#maxBytes);
-      if (!(await this.#makeRoom(bytes))) await delay(RETRY_MS, undefined, signal && { signal });
+      const action = this.#plan(need, free);
+      if (action?.do === "take") return this.#take(need, expected);
+      if (action?.do === "refuse") throw action.error;
+      if (action?.do === "park") await unloadAll(action.copies);
+      else await delay(RETRY_MS, undefined, signal && { signal });
     }
   }
 
-  /** The size of a model that was loaded before; less in proportion if its files have become smaller. */
-  #measuredFor(what: string, expected: number): number {
-    const before = this.#measured.get(what);
-    if (before === undefined) return 0;
-    return before.expected > expected ? (before.bytes * expected) / before.expected : before.bytes;
-  }
-
-  /**
-   * Undefined while there is no room; throws `resource_exhausted` for a model that does not fit into the free memory.
-   */
-  async #tryTake({ what, bytes }: MemoryNeed, expected: number): Promise<MemoryShare | undefined> {
-    const { isChecked, free = freeMemory } = this.#options;
-    const left = isChecked ? await free() : undefined;
-    if (this.#bytes + bytes > this.#maxBytes) return undefined;
-    if (left === undefined || bytes <= left.bytes - this.#loading.bytes) return this.#take({ what, bytes }, expected);
-    // The part of it that running loads have taken is not known.
-    if (this.#loading.count > 0) return undefined;
-    throw notFree(what, bytes, left);
-  }
-
-  /** Unloads the least recently used models until there is room; false, and unloads none, if that is not enough. */
-  async #makeRoom(bytes: number): Promise<boolean> {
-    const idle = [...this.#unloadable].filter(({ isIdle }) => isIdle).sort((a, b) => a.lastUse - b.lastUse);
-    let lacking = this.#bytes + bytes - this.#maxBytes;
-    if (lacking <= 0 || idle.reduce((sum, { memoryBytes }) => sum + memoryBytes, 0) < lacking) return false;
-    const unloading: Promise<void>[] = [];
-    for (const one of idle) {
-      if (lacking <= 0) break;
-      lacking -= one.memoryBytes;
-      unloading.push(one.unload("others need its memory"));
-    }
-    await Promise.all(unloading);
-    return true;
+  #plan(need: MemoryDemand, free?: FreeMemory): RoomAction<Unloadable> | undefined {
+    const idle = [...this.#unloadable].filter(({ isIdle }) => isIdle);
+    return planRoom({ need, book: this.#book, idle, free, now: performance.now() });
   }
 
   /** Starts the measurement of a load; returns a function of the estimate that gives the size that counts. */
   #measure(): (estimate: number, runtimes: readonly string[]) => number {
     const { used = ofThisProcess } = this.#options;
     const number = ++this.#begun;
-    const before = this.#loading.count === 0 ? used() : undefined;
+    const before = this.#book.loads === 0 ? used() : undefined;
     return (estimate, runtimes) => {
       const isFirst = runtimes.some((name) => !this.#runtimes.has(name));
       for (const name of runtimes) this.#runtimes.add(name);
-      if (before === undefined || number !== this.#begun || isFirst || estimate < MIN_MEASURED_BYTES) return estimate;
-      return Math.max(estimate, Math.min(used() - before, MAX_FACTOR * estimate));
+      const isAlone = before !== undefined && number === this.#begun && !isFirst;
+      return measuredSize(estimate, isAlone ? used() - before : undefined);
     };
   }
 
-  #take({ what, bytes }: MemoryNeed, expected: number): MemoryShare {
+  #take({ what, bytes }: MemoryDemand, expected: number): MemoryShare {
     const measured = this.#measure();
-    this.#bytes += bytes;
-    this.#loading.count++;
-    this.#loading.bytes += bytes;
+    this.#add({ usedBytes: bytes, loads: 1, loadingBytes: bytes });
     let [held, isLoading] = [bytes, true];
     const endLoading = () => {
       if (!isLoading) return;
       isLoading = false;
-      this.#lastLoaded = performance.now();
-      this.#loading.count--;
-      this.#loading.bytes -= bytes;
+      this.#add({ loads: -1, loadingBytes: -bytes });
+      this.#book = { ...this.#book, lastLoad: performance.now() };
     };
     const resize = (to: number) => {
-      this.#bytes += to - held;
+      this.#add({ usedBytes: to - held });
       held = to;
     };
     return {
@@ -181,9 +142,10 @@ export class ModelMemory {
         const now = runtimes === undefined ? size : measured(size, runtimes);
         endLoading();
         resize(now);
-        if (now > this.#maxBytes) throw tooLarge(what, now, this.#maxBytes);
-        this.#measured.set(what, { expected, bytes: now });
-        if (this.#bytes > this.#maxBytes) await this.#makeRoom(0);
+        if (now > this.#book.maxBytes) throw tooLarge({ what, bytes: now }, this.#book);
+        this.#known.set(what, { expected, bytes: now });
+        const action = this.#plan({ what, bytes: 0, since: this.#book.lastLoad });
+        if (action?.do === "park") await unloadAll(action.copies);
         return now;
       },
       release: () => {
@@ -192,30 +154,17 @@ export class ModelMemory {
       },
     };
   }
+
+  #add({ usedBytes = 0, loads = 0, loadingBytes = 0 }: Partial<MemoryBook>): void {
+    const { usedBytes: used, loads: count, loadingBytes: loading, ...other } = this.#book;
+    this.#book = { ...other, usedBytes: used + usedBytes, loads: count + loads, loadingBytes: loading + loadingBytes };
+  }
+}
+
+function unloadAll(copies: readonly Unloadable[]): Promise<unknown> {
+  return Promise.all(copies.map((one) => one.unload("others need its memory")));
 }
 
 function ofThisProcess(): number {
   return process.memoryUsage.rss();
-}
-
-function tooLarge(what: string, bytes: number, maxBytes: number): ServingError {
-  return exhausted(
-    `${what} needs about ${sizeText(bytes)}, and all models together may have ${sizeText(maxBytes)} (--model-memory); raise that, or serve a smaller model.`,
-  );
-}
-
-function allInUse(what: string, bytes: number, maxBytes: number): ServingError {
-  return exhausted(
-    `${what} needs about ${sizeText(bytes)}, and the models that are in use leave less of ${sizeText(maxBytes)} (--model-memory); try again later, or raise that.`,
-  );
-}
-
-function notFree(what: string, bytes: number, { bytes: left, of }: FreeMemory): ServingError {
-  return exhausted(
-    `${what} needs about ${sizeText(bytes)}, and ${of} has ${sizeText(left)} free; give it more memory, serve less, let --model-memory unload what is idle, or try all the same with --memory-check=false.`,
-  );
-}
-
-function exhausted(message: string): ServingError {
-  return new ServingError("resource_exhausted", message);
 }
