@@ -39,7 +39,7 @@ interface NamedSchemaOptions {
 export function namedSchema(
   specs: readonly TensorSpec[],
   { isRequired = () => true, schemaOf = valueSchema }: NamedSchemaOptions = {},
-): object {
+): { readonly type: string; readonly required: readonly string[]; readonly properties: object } {
   const properties = Object.fromEntries(specs.map((spec) => [spec.name, schemaOf(spec)]));
   return { type: "object", required: specs.filter(isRequired).map(({ name }) => name), properties };
 }

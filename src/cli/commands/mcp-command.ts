@@ -5,7 +5,7 @@ import type { Logger } from "../../observability/logger.ts";
 import { requestIdOf } from "../../observability/request-id.ts";
 import { settlesWithin } from "../../platform/async/promises.ts";
 import { decodeInThread, encodeInThread } from "../../platform/codec-host/codec-jobs.ts";
-import { writeOutputsJob } from "../../protocols/kibernetika/http-codec.ts";
+import { writeOutputsJob } from "../../protocols/kibernetika/http-outputs.ts";
 import {
   answerMessage,
   checkBatch,

@@ -4,11 +4,12 @@ import type { HttpExchange } from "../../proxy/http-exchange.ts";
 import type { HttpAnswer } from "../../proxy/http-route.ts";
 import type { InferResponse } from "../../serving/inference-service.ts";
 import type { JsonWriter } from "../../tensor/codecs/json/json-writer.ts";
-import { elementCount, type Tensors } from "../../tensor/tensor.ts";
+import type { Signature } from "../../tensor/signature/signature.ts";
+import { elementCount } from "../../tensor/tensor.ts";
 import { answeredTensors } from "../answered-tensors.ts";
 import { textAnswer } from "../text-answer.ts";
 import type { KibernetikaRequest } from "./http-codec.ts";
-import { type NamedOutputs, writeOutputs, writeOutputsJob, writeOutputsTo } from "./http-codec.ts";
+import { type NamedOutputs, writeOutputs, writeOutputsJob, writeOutputsTo } from "./http-outputs.ts";
 
 const JSON_TYPE = "application/json";
 /** TYPE/SUBTYPE with parameters, all of them characters that a header may carry. */
@@ -22,7 +23,10 @@ export function checkMimeType(outMimeType: string): void {
   throw invalidArgument(`out_mime_type is "${outMimeType}"; expected a media type such as image/png or text/plain.`);
 }
 
-type Answered = Pick<InferResponse, "outputs" | "metadata" | "contentType">;
+/** What a model has answered, and the signature by which it did. */
+export interface Answered extends Pick<InferResponse, "outputs" | "metadata" | "contentType"> {
+  readonly spec?: Signature | undefined;
+}
 type Wanted = Pick<KibernetikaRequest, "outFilter" | "outMimeType">;
 
 /**
@@ -30,7 +34,7 @@ type Wanted = Pick<KibernetikaRequest, "outFilter" | "outMimeType">;
  * media type that a hook chose, else the client.
  */
 export function toKibernetikaAnswer(response: Answered, request: Wanted): HttpAnswer {
-  const outputs = filterOutputs(answeredTensors(response), request.outFilter);
+  const outputs = wantedOutputs(response, request);
   const { metadata: headers } = response;
   const bytes = onlyBytes(outputs);
   const type = rawType(response, request);
@@ -43,18 +47,14 @@ export function toKibernetikaAnswer(response: Answered, request: Wanted): HttpAn
 
 /** {@link toKibernetikaAnswer} for what {@link isLargeAnswer}: codec threads write it. */
 export function toLargeAnswer(response: Answered, request: Wanted, exchange: HttpExchange): Promise<HttpAnswer> {
-  const { outFilter, outMimeType } = request;
-  if (isRawAsked(request)) throw notRaw(outMimeType, filterOutputs(answeredTensors(response), outFilter));
+  const { outMimeType } = request;
+  if (isRawAsked(request)) throw notRaw(outMimeType, wantedOutputs(response, request));
   return toJsonAnswer(response, request, exchange);
 }
 
 /** An answer of any size as JSON, also where the client or a hook chose another media type. */
-export async function toJsonAnswer(
-  response: Answered,
-  { outFilter }: Wanted,
-  exchange: HttpExchange,
-): Promise<HttpAnswer> {
-  const outputs = filterOutputs(answeredTensors(response), outFilter);
+export async function toJsonAnswer(response: Answered, request: Wanted, exchange: HttpExchange): Promise<HttpAnswer> {
+  const outputs = wantedOutputs(response, request);
   const text = {
     tensors: outputs.map(([, tensor]) => tensor),
     job: writeOutputsJob,
@@ -66,7 +66,7 @@ export async function toJsonAnswer(
 
 /** Checks if a codec thread should write an answer; a single value with a media type is sent unchanged. */
 export function isLargeAnswer(response: Answered, request: Wanted): boolean {
-  const outputs = filterOutputs(answeredTensors(response), request.outFilter);
+  const outputs = wantedOutputs(response, request);
   const isRaw = onlyBytes(outputs) !== undefined && rawType(response, request) !== undefined;
   return !isRaw && isLargeText(outputs.map(([, tensor]) => tensor));
 }
@@ -81,11 +81,12 @@ function isRawAsked({ outMimeType }: Wanted): boolean {
 }
 
 /** The requested outputs: a server behind the proxy may answer with more. */
-function filterOutputs(outputs: Tensors, names: readonly string[]): NamedOutputs {
-  const entries = Object.entries(outputs);
-  if (names.length === 0) return entries;
-  const wanted = new Set(names);
-  return entries.filter(([name]) => wanted.has(name));
+function wantedOutputs(response: Answered, { outFilter }: Wanted): NamedOutputs {
+  const labels = new Map(response.spec?.outputs?.map((spec) => [spec.name, spec.labels]));
+  const entries = Object.entries(answeredTensors(response));
+  const wanted = outFilter.length > 0 ? new Set(outFilter) : undefined;
+  const kept = wanted === undefined ? entries : entries.filter(([name]) => wanted.has(name));
+  return labels.size === 0 ? kept : kept.map(([name, tensor]) => [name, tensor, labels.get(name)]);
 }
 
 /** The bytes of an answer with one output of one `bytes` element, of any rank. */

@@ -1,4 +1,3 @@
-import { isUtf8 } from "node:buffer";
 import { hintedError } from "../../error-info.ts";
 import { invalidArgument } from "../../errors.ts";
 import { defineJob } from "../../platform/codec-host/job.ts";
@@ -21,15 +20,33 @@ import {
   type JsonObject,
   type JsonValue,
 } from "../../tensor/codecs/json/json-value.ts";
-import { JsonWriter } from "../../tensor/codecs/json/json-writer.ts";
-import { type TensorStyle, writeTensor } from "../../tensor/codecs/json/tensor-json.ts";
 import { DATA_TYPES } from "../../tensor/data-types.ts";
 import { type DType, isDType } from "../../tensor/dtype.ts";
 import { createRecord } from "../../tensor/record.ts";
-import { createTensors, MAX_RANK, type Tensor, type Tensors } from "../../tensor/tensor.ts";
+import { fitsShape, type TensorSpec, takesImages } from "../../tensor/signature/signature.ts";
+import { createTensor, createTensors, MAX_RANK, type Tensor, type Tensors } from "../../tensor/tensor.ts";
 import { toPredictBody } from "../sagemaker/http-codec.ts";
 import type { PredictRequest } from "../tensorflow-serving/http-predict.ts";
 import { isNamedInstance } from "../tensorflow-serving/http-rows.ts";
+
+/**
+ * The inputs, of which each single value of bytes has the dimension of an input that takes several, images among them:
+ * a file of a form, and a text of JSON, have none.
+ */
+export function withDimension(inputs: Tensors, specs: readonly TensorSpec[] = []): Tensors {
+  const isList = (spec: TensorSpec) =>
+    takesImages(spec) || (spec.dtype === "bytes" && spec.shape !== undefined && fitsShape([1], spec.shape));
+  const lists = specs.filter(({ name }) => isSingle(inputs[name])).filter(isList);
+  if (lists.length === 0) return inputs;
+  const listed = lists.map(
+    ({ name }) => [name, createTensor("bytes", [1], (inputs[name] as Tensor<"bytes">).data)] as const,
+  );
+  return createTensors([...Object.entries(inputs), ...listed]);
+}
+
+function isSingle(tensor: Tensor | undefined): boolean {
+  return tensor?.dtype === "bytes" && tensor.shape.length === 0;
+}
 
 /** A predict request of the original proxy, from JSON or a form. */
 export interface KibernetikaRequest {
@@ -240,41 +257,3 @@ function describe(mismatch: Mismatch): string {
       return `data is nested more than ${MAX_RANK} levels deep.`;
   }
 }
-
-/** The outputs of an answer. */
-export type NamedOutputs = readonly (readonly [name: string, tensor: Tensor])[];
-
-/** Writes outputs as a JSON object with a value for each. */
-export function writeOutputs(outputs: NamedOutputs): Uint8Array {
-  const writer = new JsonWriter();
-  writeOutputsTo(writer, outputs);
-  return writer.finish();
-}
-
-/** {@link writeOutputs} for a codec thread. */
-export const writeOutputsJob = defineJob(import.meta.url, "writeOutputsJob", writeOutputs);
-
-/** {@link writeOutputs} with a writer. */
-export function writeOutputsTo(writer: JsonWriter, outputs: NamedOutputs): void {
-  writer.ascii("{");
-  for (const [index, [name, tensor]] of outputs.entries()) {
-    if (index > 0) writer.ascii(",");
-    writer.string(name);
-    writer.ascii(":");
-    writeTensor(writer, tensor, STYLE);
-  }
-  writer.ascii("}");
-}
-
-/**
- * Strict JSON: NaN is null, an infinity the largest value of its dtype; bytes are text
- * if they are UTF-8, else base64.
- */
-const STYLE: TensorStyle = {
-  separator: ",",
-  nonFinite: "largest",
-  bytes: (writer, element) => {
-    if (isUtf8(element)) writer.text(element);
-    else writer.base64(element);
-  },
-};

@@ -5,22 +5,24 @@ import { HttpError } from "../../proxy/http-errors.ts";
 import type { HttpExchange } from "../../proxy/http-exchange.ts";
 import type { HttpAnswer } from "../../proxy/http-route.ts";
 import { acceptedParts } from "../../proxy/part-form.ts";
-import type { CallOptions, InferenceService, InferResponse, PartSink } from "../../serving/inference-service.ts";
+import type { CallOptions, InferenceService, InferResponse } from "../../serving/inference-service.ts";
 import { parseVersion } from "../../serving/parse-version.ts";
 import { requireSignature } from "../../serving/require-signature.ts";
 import { servedNames } from "../../serving/served-names.ts";
-import { DATA_TYPES } from "../../tensor/data-types.ts";
 import { assertOutputs } from "../../tensor/signature/choose-signature.ts";
-import { type Signature, type TensorSpec, takesImages } from "../../tensor/signature/signature.ts";
 import { answeredJson } from "../answered-tensors.ts";
-import { jsonContent, modelOperationId, type Paths, refusals } from "../endpoint-paths.ts";
-import { exampleValues } from "../example-values.ts";
 import { documentPath } from "../kserve/openapi.ts";
 import type { Protocol } from "../protocol.ts";
 import { answerPredict, type WritePredicted } from "../tensorflow-serving/http-predict.ts";
-import { namedSchema, valueSchema } from "../value-schema.ts";
 import { createKibernetikaGrpc } from "./grpc-service.ts";
-import { checkMimeType, isLargeAnswer, toJsonAnswer, toKibernetikaAnswer, toLargeAnswer } from "./http-answer.ts";
+import {
+  type Answered,
+  checkMimeType,
+  isLargeAnswer,
+  toJsonAnswer,
+  toKibernetikaAnswer,
+  toLargeAnswer,
+} from "./http-answer.ts";
 import {
   type KibernetikaRequest,
   type PlainForm,
@@ -28,6 +30,7 @@ import {
   parseKibernetikaJsonJob,
   plainMember,
   readPlainRequest,
+  withDimension,
 } from "./http-codec.ts";
 import { ENCODED_FORM, isForm, parseKibernetikaForm, parseKibernetikaFormJob } from "./http-multipart.ts";
 import { inferJson } from "./infer-json.ts";
@@ -77,8 +80,8 @@ async function predict(service: InferenceService, url: string, exchange: HttpExc
   checkMimeType(request.outMimeType);
   const inParts = acceptedParts(exchange.request);
   if (inParts !== undefined)
-    return answerInParts<InferResponse>(inParts, exchange, {
-      run: (write) => infer(service, { choice, request, call, parts: { write } }),
+    return answerInParts<Predicted>(inParts, exchange, {
+      run: (write) => infer(service, { choice, request, call, write }),
       toPart: (part) => toJsonAnswer(part, request, exchange),
       toAnswer: (answer) => toHttpAnswer(answer, request, exchange),
     });
@@ -105,8 +108,10 @@ async function answerPlain(
 ): Promise<HttpAnswer> {
   const request = await readPlainRequest(body, { form, signature: choice.signature }, exchange);
   const ref = { model: modelOf(service, choice), ...(choice.version && { version: choice.version }) };
-  const write: WritePredicted = async ({ answer }) => toHttpAnswer(answer, ANY_OUTPUTS, exchange);
-  const writePart: WritePredicted = ({ answer }) => toJsonAnswer(answer, ANY_OUTPUTS, exchange);
+  const write: WritePredicted = async ({ answer, signature: { spec } }) =>
+    toHttpAnswer({ ...answer, spec }, ANY_OUTPUTS, exchange);
+  const writePart: WritePredicted = ({ answer, signature: { spec } }) =>
+    toJsonAnswer({ ...answer, spec }, ANY_OUTPUTS, exchange);
   const inParts = acceptedParts(exchange.request);
   return answerPredict(service, { ref, ...request, write, writePart, inParts }, exchange);
 }
@@ -114,7 +119,7 @@ async function answerPlain(
 const ANY_OUTPUTS: Pick<KibernetikaRequest, "outFilter" | "outMimeType"> = { outFilter: [], outMimeType: "" };
 
 function toHttpAnswer(
-  response: InferResponse,
+  response: Answered,
   request: Pick<KibernetikaRequest, "outFilter" | "outMimeType">,
   exchange: HttpExchange,
 ): HttpAnswer | Promise<HttpAnswer> {
@@ -122,17 +127,18 @@ function toHttpAnswer(
   return toLargeAnswer(response, request, exchange);
 }
 
+/** What a model has answered, or a part of it. */
+type Predicted = InferResponse & Answered;
+
 interface KibernetikaCall {
   readonly choice: ModelChoice;
   readonly request: KibernetikaRequest;
   readonly call: CallOptions;
-  readonly parts?: PartSink | undefined;
+  /** Takes the parts of an answer. */
+  readonly write?: (part: Predicted) => Promise<void>;
 }
 
-async function infer(
-  service: InferenceService,
-  { choice, request, call, parts }: KibernetikaCall,
-): Promise<InferResponse> {
+async function infer(service: InferenceService, { choice, request, call, write }: KibernetikaCall): Promise<Predicted> {
   const ref = { model: modelOf(service, choice), version: choice.version };
   const lease = await service.acquire(ref, call);
   try {
@@ -140,8 +146,10 @@ async function infer(
     const used = { inputs: Object.keys(request.inputs), outputs };
     const signature = requireSignature(choice.signature, lease.description, used);
     assertOutputs(outputs, signature.spec?.outputs);
-    const inputs = { kind: "tensors", tensors: request.inputs } as const;
-    return await lease.infer({ signature, inputs, outputs, parts, call });
+    const { spec } = signature;
+    const inputs = { kind: "tensors", tensors: withDimension(request.inputs, spec?.inputs) } as const;
+    const parts = write && { write: (part: InferResponse) => write({ ...part, spec }) };
+    return { ...(await lease.infer({ signature, inputs, outputs, parts, call })), spec };
   } finally {
     lease.release();
   }
@@ -217,80 +225,4 @@ async function predictJson(service: InferenceService, exchange: HttpExchange): P
     throw invalidArgument("The body is empty; expected a JSON object with an input under each name.");
   const answer = await inferJson(service, json, exchange.callInfo());
   return { contentType: "application/json", body: answeredJson(answer), headers: answer.metadata };
-}
-
-/** Paths of OpenAPI for the original proxy: `/predict/NAME` of each model, and PredictJSON. */
-export function kibernetikaPaths(models: readonly (readonly [name: string, signature: Signature])[]): Paths {
-  const paths: Paths = { "/serving-proxy": { post: predictJsonOperation() } };
-  for (const [name, signature] of models) {
-    const encoded = encodeURIComponent(name);
-    const operationId = modelOperationId("proxy", name);
-    paths[`/predict/${encoded}`] = { post: { operationId, tags: [name], ...predictOperation(name, signature) } };
-  }
-  return paths;
-}
-
-function predictOperation(name: string, signature: Signature): object {
-  const { inputs, outputs } = signature;
-  const body = {
-    type: "object",
-    ...(inputs && { required: ["inputs"] }),
-    properties: {
-      inputs: inputs === undefined ? ANY_INPUTS : namedSchema(inputs, { isRequired, schemaOf: inputSchema }),
-      out_filter: { type: "array", items: { type: "string" }, description: "The outputs wanted; all without it" },
-      out_mime_type: { type: "string", description: "Type of an answer that is the bytes of the only output" },
-    },
-  };
-  return {
-    summary: `Run the model ${name}, by the original proxy's JSON`,
-    description:
-      "The same path takes plain values: a list of rows, an object of columns, CSV; and forms, with fields such as byte_image and float_threshold. Accept: text/event-stream or application/x-ndjson asks for the parts of an answer, each of them such an answer.",
-    requestBody: { required: true, content: jsonContent(body, exampleBody(signature)) },
-    responses: {
-      200: {
-        description: "A value for each output.",
-        content: jsonContent(outputs === undefined ? OBJECT : namedSchema(outputs)),
-      },
-      ...refusals(),
-    },
-  };
-}
-
-function exampleBody(signature: Signature): object | undefined {
-  const values = exampleValues(signature);
-  const needed = signature.inputs?.filter(isRequired);
-  if (values === undefined || needed === undefined) return values;
-  const toTensor = (spec: TensorSpec) => ({ dtype: takesImages(spec) ? "bytes" : spec.dtype, data: values[spec.name] });
-  return { inputs: Object.fromEntries(needed.map((spec) => [spec.name, toTensor(spec)])) };
-}
-
-const OBJECT = { type: "object" };
-const ANY_INPUTS = { type: "object", additionalProperties: tensorSchema({}, {}) };
-
-function predictJsonOperation(): object {
-  return {
-    operationId: "proxy_json",
-    tags: ["PredictJSON"],
-    summary: "Give the hooks of the default model plain JSON",
-    requestBody: { required: true, content: jsonContent(OBJECT) },
-    responses: {
-      200: { description: "What the hooks return.", content: jsonContent(OBJECT) },
-      ...refusals(),
-    },
-  };
-}
-
-function isRequired(spec: TensorSpec): boolean {
-  return spec.default === undefined;
-}
-
-/** A dtype is a name, or TensorFlow's number. */
-function inputSchema(spec: TensorSpec): object {
-  const numbers = DATA_TYPES.flatMap(([, number, dtype]) => (dtype === spec.dtype ? [number] : []));
-  if (takesImages(spec)) return tensorSchema({ enum: [...numbers, spec.dtype, "bytes"] }, {});
-  return tensorSchema({ enum: [...numbers, spec.dtype] }, valueSchema(spec));
-}
-
-function tensorSchema(dtype: object, data: object): object {
-  return { type: "object", required: ["dtype", "data"], properties: { dtype, data } };
 }

@@ -7,7 +7,7 @@ import type { HttpExchange } from "../../proxy/http-exchange.ts";
 import type { HttpAnswer } from "../../proxy/http-route.ts";
 import { EVENTS } from "../../proxy/part-form.ts";
 import type { InferenceService } from "../../serving/inference-service.ts";
-import { writeOutputsJob } from "../kibernetika/http-codec.ts";
+import { writeOutputsJob } from "../kibernetika/http-outputs.ts";
 import {
   answerMessage,
   checkBatch,

@@ -7,7 +7,7 @@ import { imageFormat } from "../../tensor/media/image-format.ts";
 import type { Signature } from "../../tensor/signature/signature.ts";
 import { byteSize, createTensor, elementCount, type Tensor, type Tensors } from "../../tensor/tensor.ts";
 import { answeredTensors } from "../answered-tensors.ts";
-import { type NamedOutputs, writeOutputs } from "../kibernetika/http-codec.ts";
+import { type NamedOutputs, writeOutputs } from "../kibernetika/http-outputs.ts";
 import { acquireModel } from "../kserve/model-ref.ts";
 import { findSignature } from "../tensorflow-serving/http-request.ts";
 import { type MessageId, RPC, RpcError, type RpcResult, writeNotification } from "./messages.ts";

@@ -14,7 +14,7 @@ import { anthropicPaths } from "../anthropic/anthropic.ts";
 import { endpointPaths, type Paths, withOwnIds } from "../endpoint-paths.ts";
 import { HEALTH_ENDPOINT } from "../http-standard/http-standard.ts";
 import { LLMS_ENDPOINT } from "../http-standard/llms-text.ts";
-import { kibernetikaPaths } from "../kibernetika/kibernetika.ts";
+import { kibernetikaPaths } from "../kibernetika/openapi.ts";
 import { describeAll } from "../kserve/describe-all.ts";
 import { KSERVE_ENDPOINTS } from "../kserve/http-endpoints.ts";
 import { type OpenApiDocument, openApiDocument } from "../kserve/openapi.ts";

@@ -1,8 +1,13 @@
+import sharp from "sharp";
 import { describe, expect, test } from "vitest";
 import { defineHooks } from "../../../src/hooks/hooks.ts";
 import { MAX_INPUTS } from "../../../src/platform/limits/memory/decode-budget.ts";
+import { type NamedOutputs, writeOutputs } from "../../../src/protocols/kibernetika/http-outputs.ts";
+import { createTensor } from "../../../src/tensor/tensor.ts";
+import { encodeModel } from "../../fixtures/make/onnx-writer.ts";
 import { ScriptedService } from "../../grpc/scripted-service.ts";
 import { startServer } from "../../helpers/start-server.ts";
+import { tempFolder } from "../../helpers/temp-folder.ts";
 import { serveHttp } from "../../proxy/serve-http.ts";
 
 const ECHO = { stages: [{ driver: "null" }] };
@@ -249,6 +254,83 @@ describe("POST /predict", () => {
       expect([response.status, response.headers.get("allow")]).toEqual([405, "POST"]);
       expect(await response.json()).toEqual({ error: "GET is not possible here; send POST." });
     }
+  });
+});
+
+/** A model whose output is its input, of this shape. */
+function identity(shape: readonly (number | string)[]): string {
+  const type = { elemType: "float32", shape } as const;
+  const graph = {
+    name: "identity",
+    inputs: [{ name: "x", type }],
+    outputs: [{ name: "y", type }],
+    nodes: [{ op: "Identity", inputs: ["x"], outputs: ["y"] }],
+  } as const;
+  return `${tempFolder({ "model.onnx": encodeModel({ opset: 17, graph }) })}/model.onnx`;
+}
+
+describe("the classes of scores", () => {
+  test("stand beside them with their labels, the likeliest five of each row first", async () => {
+    const options = { labels: "a,b,c,d,e,f" };
+    const { httpUrl } = await startServer({ stages: [{ path: identity(["N", 6]), options }] });
+    const send = async (body: string, headers: Record<string, string> = JSON_TYPE) =>
+      (await post(`${httpUrl}/predict`, body, headers)).text();
+    const classes = (order: string, row: readonly (number | null)[]) =>
+      [...order].map((label) => ({ label, score: row["abcdef".indexOf(label)] }));
+    const rows = [
+      [0.5, 0, 0.25, 3, 1, 2],
+      [0, 0, 0, 0, 0, 0],
+    ];
+    const expected = { y: rows, y_classes: [classes("dfeac", rows[0]!), classes("abcde", rows[1]!)] };
+    expect(JSON.parse(await send(JSON.stringify(rows)))).toEqual(expected);
+    const tensor = { inputs: { x: { dtype: "float32", data: rows } }, out_filter: ["y"] };
+    expect(JSON.parse(await send(JSON.stringify(tensor)))).toEqual(expected);
+    expect(JSON.parse(await send(JSON.stringify(tensor), { ...JSON_TYPE, accept: "application/x-ndjson" }))).toEqual(
+      expected,
+    );
+    const many = JSON.parse(await send(JSON.stringify(Array.from({ length: 40_000 }, () => rows[0]))));
+    expect([many.y_classes.length, many.y_classes.at(-1)]).toEqual([40_000, expected.y_classes[0]]);
+    const nothing = { inputs: { x: { dtype: "float32", data: [[null, 1, 1, 1, 1, 1]] } } };
+    expect(JSON.parse(await send(JSON.stringify(nothing))).y_classes[0][0]).toEqual({ label: "a", score: null });
+    const paths = (await (await fetch(`${httpUrl}/docs/openapi.json`)).json()) as OpenApi;
+    const { properties } = paths.paths["/predict/default"]!.post.responses[200].content["application/json"].schema;
+    expect(Object.keys(properties).toSorted()).toEqual(["y", "y_classes"]);
+  });
+
+  test("are left out where the scores have another number of columns, or an output has their name", () => {
+    const scores = createTensor("float32", [1, 2], Float32Array.of(1, 2));
+    const written = (...outputs: NamedOutputs) => JSON.parse(Buffer.from(writeOutputs(outputs)).toString());
+    const labels = ["a", "b"];
+    expect(written(["y", scores, ["a", "b", "c"]])).toEqual({ y: [[1, 2]] });
+    expect(written(["y", scores, labels], ["y_classes", scores])).toEqual({ y: [[1, 2]], y_classes: [[1, 2]] });
+    const row = createTensor("float32", [2], Float32Array.of(1, 2));
+    const [a, b] = [
+      { label: "a", score: 1 },
+      { label: "b", score: 2 },
+    ];
+    expect(written(["y", row, labels])).toEqual({ y: [1, 2], y_classes: [b, a] });
+    const nothing = createTensor("float32", [0, 2], new Float32Array());
+    expect(written(["y", nothing, labels])).toEqual({ y: [], y_classes: [] });
+  });
+});
+
+interface OpenApi {
+  readonly paths: Readonly<Record<string, { readonly post: { readonly responses: { readonly 200: Described } } }>>;
+}
+interface Described {
+  readonly content: { readonly "application/json": { readonly schema: { readonly properties: object } } };
+}
+
+describe("a file of a form for an input of images", () => {
+  test.each(["x", "byte_x", "string_x", "bytes_x"])("is one as %s", async (field) => {
+    const { httpUrl } = await startServer({ stages: [{ path: identity(["N", 1, 1, 3]) }] });
+    const png = await sharp({ create: { width: 1, height: 1, channels: 3, background: "#0a14fa" } })
+      .png()
+      .toBuffer();
+    const form = new FormData();
+    form.append(field, new Blob([new Uint8Array(png)]), "photo.png");
+    const response = await post(`${httpUrl}/predict`, form);
+    expect([response.status, await response.json()]).toEqual([200, { y: [[[[250, 20, 10]]]] }]);
   });
 });
 
