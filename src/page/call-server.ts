@@ -1,3 +1,5 @@
+import { isObject } from "../tensor/record.ts";
+
 /** An answer that is an error, with the server's words. */
 export class CallError extends Error {
   readonly status: number;
@@ -76,6 +78,8 @@ async function errorText(response: Response): Promise<string> {
   try {
     const { error } = JSON.parse(text) as { error?: unknown };
     if (typeof error === "string") return error;
+    // OpenAI's form.
+    if (isObject(error) && typeof error.message === "string") return error.message;
   } catch {
     // A proxy's page, perhaps.
   }

@@ -2,6 +2,8 @@ import { useRef, useState } from "preact/hooks";
 import type { PageSignature, PageState, PageTensor, PageVersion } from "../protocols/page/page-data.ts";
 import { callServer } from "./call-server.ts";
 import { Chain } from "./chain-view.tsx";
+import { ChatView } from "./chat-view.tsx";
+import { EmbedView, RerankView } from "./lines-view.tsx";
 import { TryIt } from "./try-it.tsx";
 import { linkTo } from "./use-place.ts";
 
@@ -51,7 +53,7 @@ interface ModelPartProps {
 
 /** All about one version of a model. */
 function ModelPart({ shown, mayControl, refresh }: ModelPartProps) {
-  const { model, version, reason, isReady, stages, signatures } = shown;
+  const { model, version, reason, isReady, stages, signatures, texts } = shown;
   return (
     <article aria-labelledby="model">
       <h2 id="model">
@@ -60,6 +62,9 @@ function ModelPart({ shown, mayControl, refresh }: ModelPartProps) {
       {reason !== "" && <p class="notice bad">{reason}</p>}
       {mayControl && <Controls of={shown} refresh={refresh} />}
       {stages.length > 0 && <Chain of={shown} />}
+      {isReady && texts.includes("chat") && <ChatView model={model} />}
+      {isReady && texts.includes("embed") && <EmbedView model={model} />}
+      {isReady && texts.includes("rerank") && <RerankView model={model} />}
       {isReady && <TryIt shown={shown} />}
       <SignatureTables signatures={signatures} />
     </article>

@@ -57,7 +57,12 @@ export function addPart(answer: PartedAnswer, outputs: readonly FormTensor[]): P
 const [EVENT_START, EVENT_END] = ["data: ", "\n\n"];
 
 /** The outputs of each part of an answer of infer_stream, as they come; throws an Error with the text of one. */
-export async function* readParts({ body }: Response): AsyncGenerator<readonly FormTensor[]> {
+export async function* readParts(response: Response): AsyncGenerator<readonly FormTensor[]> {
+  for await (const event of readEvents(response)) yield outputsOf(event);
+}
+
+/** The data of each event of an answer, as they come. */
+export async function* readEvents({ body }: Response): AsyncGenerator<string> {
   // Not every browser goes through a stream by a loop.
   const reader = body!.pipeThrough(new TextDecoderStream()).getReader();
   /** Pieces of an event whose end has not come: joined once, since each look at a joined text copies it. */
@@ -71,7 +76,7 @@ export async function* readParts({ body }: Response): AsyncGenerator<readonly Fo
     for (let end = text.indexOf(EVENT_END); end >= 0; end = text.indexOf(EVENT_END)) {
       const event = pieces.splice(0).join("") + text.slice(0, end);
       text = text.slice(end + EVENT_END.length);
-      if (event.startsWith(EVENT_START)) yield outputsOf(event.slice(EVENT_START.length));
+      if (event.startsWith(EVENT_START)) yield event.slice(EVENT_START.length);
     }
     pieces.push(text.slice(0, -1));
     last = text.slice(-1);
@@ -98,4 +103,64 @@ function toElement(datatype: string, element: WireElement): Element {
   if (typeof element === "object") return Uint8Array.from(atob(element.b64), (character) => character.charCodeAt(0));
   if (typeof element !== "string" || datatype === "BYTES") return element;
   return datatype.endsWith("INT64") ? BigInt(element) : Number(element);
+}
+
+/** A call of a tool that an answer has made. */
+interface ChatCall {
+  readonly id: string;
+  readonly name: string;
+  /** JSON, as far as it has come. */
+  readonly arguments: string;
+}
+
+/** A message of a conversation, which an answer is as far as it has come. */
+export interface ChatMessage {
+  readonly role: "user" | "assistant" | "tool";
+  readonly text: string;
+  /** Data URIs. */
+  readonly pictures?: readonly string[];
+  readonly reasoning?: string;
+  readonly refusal?: string;
+  readonly calls?: readonly ChatCall[];
+  /** The call that it answers. */
+  readonly call?: ChatCall;
+  /** Why it has no more: an error, or that it was stopped. */
+  readonly end?: { readonly text: string; readonly isBad: boolean };
+}
+
+/** An answer of which nothing has come. */
+export const NO_ANSWER: ChatMessage = { role: "assistant", text: "" };
+
+/** An event of an answer to a conversation, in OpenAI's form. */
+interface ChatChunk {
+  readonly error?: { readonly message?: string };
+  readonly choices?: readonly { readonly delta?: ChatDelta }[];
+}
+interface ChatDelta {
+  readonly content?: string | null;
+  readonly reasoning_content?: string;
+  readonly refusal?: string;
+  readonly tool_calls?: readonly {
+    readonly index: number;
+    readonly id?: string;
+    readonly function?: { readonly name?: string; readonly arguments?: string };
+  }[];
+}
+
+/** The answer with one event more; throws an Error with the text of one. */
+export function withChunk(answer: ChatMessage, { error, choices }: ChatChunk): ChatMessage {
+  if (error !== undefined) throw new Error(error.message ?? "The answer ended with an error.");
+  const { content, reasoning_content: reasoning, refusal, tool_calls: more = [] } = choices?.[0]?.delta ?? {};
+  const calls = [...(answer.calls ?? [])];
+  for (const { index, id, function: part } of more) {
+    const call = calls[index] ?? { id: id ?? String(index), name: part?.name ?? "", arguments: "" };
+    calls[index] = { ...call, arguments: call.arguments + (part?.arguments ?? "") };
+  }
+  return {
+    ...answer,
+    text: answer.text + (content ?? ""),
+    ...(reasoning && { reasoning: (answer.reasoning ?? "") + reasoning }),
+    ...(refusal && { refusal: (answer.refusal ?? "") + refusal }),
+    ...(calls.length > 0 && { calls }),
+  };
 }

@@ -1,7 +1,7 @@
 import { readFileSync } from "node:fs";
 import { expect, test } from "vitest";
 import type { FormTensor } from "../../src/page/form-tensor.ts";
-import { addPart, NO_PARTS, readParts } from "../../src/page/stream-parts.ts";
+import { addPart, NO_ANSWER, NO_PARTS, readParts, withChunk } from "../../src/page/stream-parts.ts";
 import { startServer } from "../helpers/start-server.ts";
 
 const PHOTO = readFileSync("examples/photos/page.png");
@@ -78,4 +78,31 @@ test("texts grow part by part, images are kept each, and all else is of the newe
   expect(answer.images.map(({ part: number, name }) => `${name} ${number}`)).toEqual(["image 1", "image 2", "image 3"]);
   for (let more = 0; more < 200; more++) answer = addPart(answer, [text("x".repeat(1000)), image]);
   expect([answer.texts.get("text")?.length, answer.images.length]).toEqual([100_000, 24]);
+});
+
+test("an answer to a conversation grows by texts, thoughts and the arguments of calls", () => {
+  const chunk = (delta: object) => ({ choices: [{ delta }] });
+  const call = (index: number, fields: object) => chunk({ tool_calls: [{ index, ...fields }] });
+  const chunks = [
+    chunk({ role: "assistant", content: "" }),
+    chunk({ reasoning_content: "Hm" }),
+    chunk({ content: "It is" }),
+    chunk({ content: " so" }),
+    call(0, { id: "a", function: { name: "weather", arguments: "" } }),
+    call(1, { id: "b", function: { name: "time", arguments: "{}" } }),
+    call(0, { function: { arguments: '{"x":' } }),
+    call(0, { function: { arguments: "1}" } }),
+    { choices: [] },
+  ];
+  expect(chunks.reduce(withChunk, NO_ANSWER)).toEqual({
+    role: "assistant",
+    text: "It is so",
+    reasoning: "Hm",
+    calls: [
+      { id: "a", name: "weather", arguments: '{"x":1}' },
+      { id: "b", name: "time", arguments: "{}" },
+    ],
+  });
+  expect(withChunk(NO_ANSWER, chunk({ refusal: "No." })).refusal).toBe("No.");
+  expect(() => withChunk(NO_ANSWER, { error: { message: "broken" } })).toThrow("broken");
 });

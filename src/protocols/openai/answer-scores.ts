@@ -43,6 +43,12 @@ export async function answerScore(exchange: HttpExchange, service: InferenceServ
   );
 }
 
+/** Models that score pairs of texts without a function of hooks. */
+export const PAIR_MODELS = {
+  isEnough: (description: ServableDescription) => pairModel(description) !== undefined,
+  does: "scores pairs of texts",
+};
+
 interface Asked {
   readonly exchange: HttpExchange;
   readonly service: InferenceService;
@@ -57,9 +63,7 @@ type WriteScores = (
 async function answerScores(wish: PairsWish, { exchange, service }: Asked, write: WriteScores): Promise<HttpAnswer> {
   exchange.record.model = wish.model;
   const call = exchange.callInfo();
-  const isEnough = (description: ServableDescription) => pairModel(description) !== undefined;
-  const own = { isEnough, does: "scores pairs of texts" };
-  const lease = await leaseFor(service, { model: wish.model, entries: ["rerank"] }, call, own);
+  const lease = await leaseFor(service, { model: wish.model, entries: ["rerank"] }, call, PAIR_MODELS);
   try {
     const { model } = lease.description;
     const { rows, numbers, promptTokens, headers } = hasEntry(lease.description, "rerank")

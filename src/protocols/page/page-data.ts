@@ -30,9 +30,14 @@ export interface PageVersion {
   readonly notes: readonly string[];
   /** True if an answer comes in parts. */
   readonly isDecoupled: boolean;
+  /** What it answers about texts, by OpenAI's routes under the model's name. */
+  readonly texts: readonly TextUse[];
   /** By name; the first is the one that requests get which name none. */
   readonly signatures: readonly PageSignature[];
 }
+
+/** A conversation, vectors of texts, or an order of texts. */
+export type TextUse = "chat" | "embed" | "rerank";
 
 /** One model of a pipeline. */
 export interface PageStage {

@@ -27,6 +27,7 @@ import type {
   PageTable,
   PageTensor,
   PageVersion,
+  TextUse,
 } from "./page-data.ts";
 
 type StageFacts = NonNullable<ServableDescription["models"]>[number];
@@ -58,6 +59,7 @@ async function toVersion(service: InferenceService, state: ServableState): Promi
     hooks: hooks?.hookPlaces ?? [],
     notes: description === undefined ? [] : notesOf(description),
     isDecoupled: decoupled,
+    texts: description === undefined ? [] : await textsOf(description),
     signatures: names.map((name) => toSignature(name, signatures[name] ?? {})),
   };
 }
@@ -75,6 +77,18 @@ async function describe(
   } catch {
     return undefined;
   }
+}
+
+/** The routes of texts are loaded once models are there to answer them. */
+async function textsOf(description: ServableDescription): Promise<readonly TextUse[]> {
+  const { EMBEDDING_MODELS } = await import("../openai/answer-numbers.ts");
+  const { PAIR_MODELS } = await import("../openai/answer-scores.ts");
+  const { hasEntry } = await import("../openai/lease-for.ts");
+  return [
+    ...(hasEntry(description, "chat") ? (["chat"] as const) : []),
+    ...(hasEntry(description, "embed") || EMBEDDING_MODELS.isEnough(description) ? (["embed"] as const) : []),
+    ...(hasEntry(description, "rerank") || PAIR_MODELS.isEnough(description) ? (["rerank"] as const) : []),
+  ];
 }
 
 function notesOf(description: ServableDescription): string[] {
