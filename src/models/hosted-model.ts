@@ -1,11 +1,12 @@
 import { readFileSync } from "node:fs";
 import type { Model, PartsModel } from "../drivers/driver.ts";
+import { readMlflowExample } from "../drivers/python/mlflow-folder.ts";
 import { failedPrecondition, ServingError } from "../errors.ts";
 import type { Logger } from "../observability/logger.ts";
 import { steadyMs } from "../observability/steady-clock.ts";
 import { convertTensor } from "../tensor/convert-tensor.ts";
 import { assertOutputs } from "../tensor/signature/choose-signature.ts";
-import { labelClasses } from "../tensor/signature/describe-tensors.ts";
+import { exemplify, labelClasses } from "../tensor/signature/describe-tensors.ts";
 import { isConvertible, type Signature, type TensorSpec } from "../tensor/signature/signature.ts";
 import { createTensors, type Tensor, type Tensors } from "../tensor/tensor.ts";
 import { checkInputs } from "./check-inputs.ts";
@@ -43,7 +44,9 @@ export interface HostFacts {
 export function hostModel(model: Model | PartsModel, facts: HostFacts): ModelHandle {
   const { driver, log, preprocess, choices, turns, mark, foreign } = facts;
   const { batching, images, convertInputs, labels, maxRequestRows } = choices;
-  const signatures = labelByOption(withImageLayouts(model.signatures, images), labels, log);
+  const example = readMlflowExample(facts.path);
+  const known = example === undefined ? model.signatures : exemplify(model.signatures, example);
+  const signatures = labelByOption(withImageLayouts(known, images), labels, log);
   const runnable: RunnableModel = { model, driver, isBatched: batching !== undefined, foreign, mark, turns, log };
   const run = createRun(runnable);
   const lengthOf = (inputs: Tensors, signature: string) => model.lengthOf?.(inputs, signature) ?? 0;

@@ -103,6 +103,7 @@ const SPEC: Checks<NonNullable<ModelFacts["signatures"][string]["inputs"]>[numbe
   labels: isAbsentOr(isListOf(isText)),
   features: isAbsentOr(isListOf(isText)),
   categories: isAbsentOr(isListOf((value) => isText(value) || Number.isFinite(value))),
+  example: isAbsentOr((value) => isText(value) || Number.isFinite(value)),
 };
 const isSpecs = isListOf((value) => hasMembers(value, SPEC));
 const isLooseSpecs = isListOf((value) => hasMembers(value, { ...SPEC, dtype: isAbsentOr(SPEC.dtype) }));

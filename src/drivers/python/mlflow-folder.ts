@@ -1,7 +1,8 @@
 import { existsSync, readFileSync, statSync } from "node:fs";
-import { join, relative } from "node:path";
+import { dirname, join, relative } from "node:path";
 import { failedPrecondition, reasonText } from "../../errors.ts";
 import type { ConfigNode } from "../../tensor/codecs/config/config-node.ts";
+import { isObject } from "../../tensor/record.ts";
 
 /** Name of the file by which MLflow describes the model in its folder. */
 const DESCRIPTION = "MLmodel";
@@ -15,11 +16,18 @@ const MAX_KIB = 512;
 const OWN_FILES = [
   ["onnx", "data"],
   ["tensorflow", "saved_model_dir"],
+  ["tensorflow", "data"],
+  ["keras", "data"],
   ["xgboost", "data"],
   ["lightgbm", "data"],
   ["catboost", "data"],
   ["sklearn", "pickled_model"],
 ] as const;
+
+/** Keras' own formats, and a SavedModel, in the folder that flavors of Keras name. */
+const KERAS = ["model.keras", "model.h5", "model"];
+/** Code that such a model needs. */
+const KERAS_CODE = ["custom_objects.cloudpickle", "global_custom_objects.cloudpickle"];
 
 /** Endings of files that may need code which lies beside them in the folder. */
 const PICKLE = /\.(?:pkl|pickle|joblib)$/i;
@@ -55,16 +63,25 @@ export async function readMlflowFolder(folder: string): Promise<MlflowFolder | u
   const isPlain = flavors.entries.every(({ key }) => key === FUNCTION);
   for (const [name, place] of OWN_FILES) {
     const flavor = member(flavors, name);
-    const file = join(folder, textOf(member(flavor, place)));
-    const inside = relative(folder, file);
+    const named = join(folder, textOf(member(flavor, place)));
+    const inside = relative(folder, named);
     // Nothing outside the folder is the model's.
-    if (inside === "" || inside.startsWith("..") || !existsSync(file)) continue;
+    if (inside === "" || inside.startsWith("..") || !existsSync(named)) continue;
+    const file = place === "data" && KERAS_FLAVORS.includes(name) ? kerasFile(named) : named;
+    if (file === undefined) continue;
     if (!isPickleName(file) || isPredictAlone(flavor, member(flavors, FUNCTION))) return { file, isPlain };
   }
   return { isPlain };
 }
 
 const FUNCTION = "python_function";
+const KERAS_FLAVORS: readonly string[] = ["tensorflow", "keras"];
+
+/** Keras' model in a folder of MLflow's; undefined if it is none, or needs code of the user's. */
+function kerasFile(folder: string): string | undefined {
+  if (KERAS_CODE.some((name) => existsSync(join(folder, name)))) return undefined;
+  return KERAS.map((name) => join(folder, name)).find((path) => existsSync(path));
+}
 
 /** Checks that a pickle is all that MLflow would load, and its method predict all that it would call. */
 function isPredictAlone(flavor: ConfigNode | undefined, ofFunction: ConfigNode | undefined): boolean {
@@ -87,6 +104,55 @@ async function readDescription(path: string): Promise<ConfigNode | undefined> {
   } catch (reason) {
     throw failedPrecondition(`The description of a model of MLflow cannot be read: ${reasonText(reason)}`, reason);
   }
+}
+
+/** Files with an example of a request: as it was given, and as MLflow's server takes it. */
+const EXAMPLES = ["input_example.json", "serving_input_example.json"];
+
+/**
+ * The first row of the example that MLflow has saved with the model at a path, in its folder, or as one file of it, by
+ * columns; undefined for other models, and for an example that is no row with names.
+ */
+export function readMlflowExample(path: string): ReadonlyMap<string, string | number> | undefined {
+  // Keras' file is in a folder in it.
+  const folders = [path, dirname(path), dirname(dirname(path))];
+  const folder = path === "" ? undefined : folders.find(isMlflowFolder);
+  if (folder === undefined) return undefined;
+  const rows = EXAMPLES.map((name) => exampleRow(readJson(join(folder, name))));
+  return rows.find((row) => row !== undefined && row.size > 0);
+}
+
+/** Undefined for a file that is not there, is too long, or is no JSON: an example is not needed. */
+function readJson(path: string): unknown {
+  try {
+    return statSync(path).size > MAX_KIB * 1024 ? undefined : JSON.parse(readFileSync(path, "utf8"));
+  } catch {
+    return undefined;
+  }
+}
+
+function exampleRow(json: unknown): ReadonlyMap<string, string | number> | undefined {
+  if (!isObject(json)) return undefined;
+  const { dataframe_split: split = json, dataframe_records: records, inputs } = json;
+  if (isObject(split) && Array.isArray(split.columns) && Array.isArray(split.data)) {
+    const [row] = split.data;
+    return Array.isArray(row)
+      ? elementsOf(split.columns.map((name, column) => [String(name), row[column]]))
+      : undefined;
+  }
+  const [row] = Array.isArray(records) ? records : [isObject(inputs) ? inputs : json];
+  return isObject(row) ? elementsOf(Object.entries(row)) : undefined;
+}
+
+/** Of a column's values the first; those without a form of JSON are left out. */
+function elementsOf(entries: readonly (readonly [string, unknown])[]): ReadonlyMap<string, string | number> {
+  const found = new Map<string, string | number>();
+  for (const [name, given] of entries) {
+    const value = Array.isArray(given) && given.length > 0 ? given[0] : given;
+    if (typeof value === "string" || typeof value === "number") found.set(name, value);
+    if (typeof value === "boolean") found.set(name, Number(value));
+  }
+  return found;
 }
 
 function member(node: ConfigNode | undefined, name: string): ConfigNode | undefined {

@@ -1,4 +1,4 @@
-import type { Dimension, Signature, TensorSpec } from "./signature.ts";
+import type { Dimension, LooseSpec, Signature, TensorSpec } from "./signature.ts";
 
 /** The names of the classes of outputs, by the output. */
 export type OutputLabels = ReadonlyMap<string, readonly string[]>;
@@ -57,6 +57,20 @@ export function labelClasses(signatures: Signatures, labels: readonly string[]):
   const withOwn = (spec: TensorSpec) => (hasClasses(spec, labels.length) ? { ...spec, labels } : spec);
   const entries = Object.entries(signatures).map(([name, { outputs, ...rest }]) => {
     return [name, { ...rest, ...(outputs && { outputs: outputs.map(withOwn) }) }] as const;
+  });
+  return Object.fromEntries(entries);
+}
+
+/** The signatures with the example's values at the inputs of their names, where these are of the same kind. */
+export function exemplify(signatures: Signatures, example: ReadonlyMap<string, string | number>): Signatures {
+  const withOwn = <Spec extends LooseSpec>(spec: Spec) => {
+    const value = example.get(spec.name);
+    const isOfKind = spec.dtype === undefined || (spec.dtype === "bytes") === (typeof value === "string");
+    return value !== undefined && isOfKind ? { ...spec, example: value } : spec;
+  };
+  const entries = Object.entries(signatures).map(([name, { inputs, suggestedInputs, ...rest }]) => {
+    const suggested = suggestedInputs && { suggestedInputs: suggestedInputs.map(withOwn) };
+    return [name, { ...rest, ...(inputs && { inputs: inputs.map(withOwn) }), ...suggested }] as const;
   });
   return Object.fromEntries(entries);
 }

@@ -39,9 +39,12 @@ export function guessExamples(specs: readonly TensorSpec[]): readonly ExampleInp
   });
 }
 
-/** The element of an example: the first value that the model knows, which is another one's where it knows none. */
+/**
+ * The element of an example: that of the model's own example, or the first value that the model knows, which is
+ * another one's where it knows none.
+ */
 export function exampleElement(
-  { categories: [first] = [] }: Pick<TensorSpec, "categories">,
+  { categories, example: first = categories?.[0] }: Pick<TensorSpec, "categories" | "example">,
   otherwise: ExampleInput["element"],
 ): Pick<ExampleInput, "element" | "isKnown"> {
   if (first === undefined) return { element: otherwise };

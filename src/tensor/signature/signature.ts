@@ -77,10 +77,12 @@ export interface TensorSpec {
   readonly features?: readonly string[];
   /** Values that an input's elements have, as far as the model knows them: texts, or numbers. */
   readonly categories?: readonly (string | number)[];
+  /** A value of an element, which whoever saved the model has given as an example. */
+  readonly example?: string | number;
 }
 
 /** The known facts about an input or output. */
-export interface LooseSpec extends Pick<TensorSpec, "name" | "shape" | "features" | "categories"> {
+export interface LooseSpec extends Pick<TensorSpec, "name" | "shape" | "features" | "categories" | "example"> {
   readonly dtype?: DType;
 }
 

@@ -60,6 +60,11 @@ test.each([
   ["tensorflow:\n    saved_model_dir: saved", "saved", undefined],
   ["onnx:\n    data: model.onnx", "model.onnx", "onnx"],
   ["onnx:\n    data: model.onnx", "", "mlflow"],
+  ["keras:\n    data: data", "data/model.keras", undefined],
+  ["tensorflow:\n    data: data\n    model_type: keras", "data/model.keras", undefined],
+  ["tensorflow:\n    data: old", "old/model.h5", undefined],
+  // It needs code of the user's.
+  ["keras:\n    data: own", "", undefined],
   // No driver reads these, or they are not in the folder.
   ["sklearn:\n    pickled_model: model.skops", "", undefined],
   ["onnx:\n    data: missing.onnx", "", undefined],
@@ -73,7 +78,8 @@ test.each([
   ["onnx:\n    data: model.onnx\n    code: code", "model.onnx", undefined],
 ])("a folder of MLflow with the flavor %j means %j with --driver %s", async (flavor, expected, driver) => {
   const files = ["model.onnx", "model.pkl", "model.skops", "model.cb", "saved/saved_model.pb", "../other.onnx"];
-  const folder = folderOf(...files);
+  const keras = ["data/model.keras", "old/model.h5", "own/model.keras", "own/custom_objects.cloudpickle"];
+  const folder = folderOf(...files, ...keras);
   const others = flavor.includes("python_function") ? "" : "  python_function:\n    env: conda.yaml\n";
   writeFileSync(join(folder, "MLmodel"), `flavors:\n  ${flavor}\n${others}`);
   expect(await findModel(folder, driver)).toBe(join(folder, expected));
