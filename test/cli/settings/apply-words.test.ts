@@ -92,6 +92,14 @@ describe("a path without a flag means", () => {
     expect(await read(path)).toMatchObject({ settings: { modelPath: [path], modelRepository: [] } });
   });
 
+  test("the model in a folder of it that MLflow's description means, without a warning", async () => {
+    const MLmodel = "flavors:\n  keras:\n    data: data\n  python_function:\n    data: data\n";
+    const path = tempFolder({ MLmodel, "data/model.keras": "", "data/keras_module.txt": "" });
+    const { settings, warnings = [] } = await read(path);
+    expect(settings).toMatchObject({ modelPath: [path], modelRepository: [] });
+    expect(warnings).toEqual([]);
+  });
+
   test("the model called model, with a warning that names the others", async () => {
     const path = tempFolder({ "model.onnx": "", "fp16/model.onnx": "", "old.pkl": "", "assets/words.txt": "" });
     const { settings, warnings } = await read(path);

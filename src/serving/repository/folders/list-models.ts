@@ -129,7 +129,8 @@ function refusedModel(place: { readonly name: string; readonly path: string }, r
  * a model, or versions of one.
  */
 export async function modelsBeside(folder: string, model: string): Promise<readonly FolderEntry[]> {
-  const others = (await listFolder(folder)).filter(({ path }) => path !== model);
+  // A description may mean a model in a folder of the folder.
+  const others = (await listFolder(folder)).filter(({ path }) => path !== model && !model.startsWith(`${path}/`));
   const detected = await modelsIn(others);
   const folders = others.filter((entry) => entry.kind === "folder" && !detected.includes(entry));
   const holding = await Promise.all(folders.map(({ path }) => holdsModel(path)));
