@@ -130,7 +130,7 @@ function dataUri(file: File): Promise<string> {
   });
 }
 
-/** What goes with every request of a conversation. */
+/** Facts that go with every request of a conversation. */
 interface Frame {
   readonly system: string;
   /** A list of functions in JSON. */

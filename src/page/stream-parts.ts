@@ -124,7 +124,7 @@ export interface ChatMessage {
   readonly calls?: readonly ChatCall[];
   /** The call that it answers. */
   readonly call?: ChatCall;
-  /** Why it has no more: an error, or that it was stopped. */
+  /** The reason of its end before its own: an error, or that it was stopped. */
   readonly end?: { readonly text: string; readonly isBad: boolean };
 }
 

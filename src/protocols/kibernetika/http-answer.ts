@@ -23,7 +23,7 @@ export function checkMimeType(outMimeType: string): void {
   throw invalidArgument(`out_mime_type is "${outMimeType}"; expected a media type such as image/png or text/plain.`);
 }
 
-/** What a model has answered, and the signature by which it did. */
+/** The answer of a model, and the signature by which it was run. */
 export interface Answered extends Pick<InferResponse, "outputs" | "metadata" | "contentType"> {
   readonly spec?: Signature | undefined;
 }

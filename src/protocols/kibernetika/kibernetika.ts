@@ -127,7 +127,7 @@ function toHttpAnswer(
   return toLargeAnswer(response, request, exchange);
 }
 
-/** What a model has answered, or a part of it. */
+/** The answer of a model, or a part of it. */
 type Predicted = InferResponse & Answered;
 
 interface KibernetikaCall {

@@ -30,7 +30,7 @@ export interface PageVersion {
   readonly notes: readonly string[];
   /** True if an answer comes in parts. */
   readonly isDecoupled: boolean;
-  /** What it answers about texts, by OpenAI's routes under the model's name. */
+  /** The requests about texts that it answers, by OpenAI's routes under the model's name. */
   readonly texts: readonly TextUse[];
   /** By name; the first is the one that requests get which name none. */
   readonly signatures: readonly PageSignature[];

@@ -77,7 +77,7 @@ export interface TensorSpec {
   readonly features?: readonly string[];
   /** Values that an input's elements have, as far as the model knows them: texts, or numbers. */
   readonly categories?: readonly (string | number)[];
-  /** A value of an element, which whoever saved the model has given as an example. */
+  /** A value of an element, from the example that was saved with the model. */
   readonly example?: string | number;
 }
 
