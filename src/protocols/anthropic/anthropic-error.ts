@@ -1,6 +1,6 @@
 import { cutText } from "../../platform/text/cut-text.ts";
 import type { ErrorForm } from "../../proxy/http-errors.ts";
-import { NOT_AGAIN } from "../openai/openai-error.ts";
+import { failureAnswer } from "../text/failure-answer.ts";
 
 /** Types of errors by status: https://docs.anthropic.com/en/api/errors; 529, which is theirs alone, is 503 here. */
 const TYPES: Readonly<Record<number, string>> = {
@@ -14,9 +14,10 @@ const TYPES: Readonly<Record<number, string>> = {
 };
 
 /** An error in Anthropic's form, with the members for programs beside Anthropic's that OpenAI's has beside its own. */
-export const anthropicError: ErrorForm = ({ status, code, message, hint = {} }) => {
+export const anthropicError: ErrorForm = (failure) => {
+  const { status, message, hint = {} } = failure;
   const type = TYPES[status] ?? (status >= 500 ? "api_error" : "invalid_request_error");
   const { field: _, ...members } = hint;
   const body = { type: "error", error: { type, message: cutText(message), ...members } };
-  return code === "internal" ? { body, headers: NOT_AGAIN } : { body };
+  return failureAnswer(failure, body);
 };

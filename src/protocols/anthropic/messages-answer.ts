@@ -4,7 +4,7 @@ import type { HttpAnswer } from "../../proxy/http-route.ts";
 import { type PartForm, TYPED_EVENTS } from "../../proxy/part-form.ts";
 import type { FinishReason, TextUsage } from "../../serving/infer-text.ts";
 import type { InferenceService } from "../../serving/inference-service.ts";
-import { answerText, type TextRoute } from "../openai/answer-text.ts";
+import { answerText, type TextRoute } from "../text/answer-text.ts";
 import {
   type AnswerHead,
   argumentsOf,
@@ -13,7 +13,7 @@ import {
   newId,
   type TextStep,
   type TextWriter,
-} from "../openai/text-answer.ts";
+} from "../text/text-answer.ts";
 import { anthropicError } from "./anthropic-error.ts";
 import { readMessagesJob } from "./messages-request.ts";
 

@@ -1,7 +1,16 @@
 import { defineJob } from "../../platform/codec-host/job.ts";
-import { BASE64, schemaOf, strictSchema, type TextFormat, toTool, type WireContent } from "../openai/chat-request.ts";
-import { type Members, parseMembers, writeRequest, wrongMember } from "../openai/members.ts";
-import { readStop, type TextWish } from "../openai/text-request.ts";
+import {
+  BASE64,
+  type ChoiceForm,
+  readToolChoice,
+  schemaOf,
+  strictSchema,
+  type TextFormat,
+  toTool,
+  type WireContent,
+} from "../text/chat-members.ts";
+import { type Members, parseMembers, writeRequest, wrongMember } from "../text/members.ts";
+import { readStop, type TextWish } from "../text/text-wish.ts";
 
 /** Reads a request of messages. Throws `invalid_argument` with the place of a wrong member. */
 function readMessages(bytes: Uint8Array): TextWish {
@@ -11,7 +20,12 @@ function readMessages(bytes: Uint8Array): TextWish {
   const system = readPieces(body, "system");
   const messages = [...(system.length > 0 ? [{ role: "system", content: system, toolCalls: [] }] : []), ...asked];
   const tools = body.objects("tools", readTool);
-  const own = { messages, tools, toolChoice: readToolChoice(body, tools.length), responseFormat: readFormat(body) };
+  const own = {
+    messages,
+    tools,
+    toolChoice: readToolChoice(body, tools.length, CHOICE),
+    responseFormat: readFormat(body),
+  };
   const [model, isStream] = [body.text("model") ?? "", body.boolean("stream") ?? false];
   const choices = {
     maxTokens: body.number("max_tokens", { isWhole: true, min: 0 }),
@@ -121,13 +135,14 @@ function readTool(tool: Members): object {
   return toTool(tool, "input_schema");
 }
 
-function readToolChoice(body: Members, toolCount: number): unknown {
-  const choice = body.within("tool_choice");
-  if (choice === undefined) return toolCount === 0 ? "none" : "auto";
-  const type = choice.choice("type", ["auto", "any", "none", "tool"]);
-  if (type === "tool") return { name: choice.requiredText("name") };
-  return type === "any" ? "required" : type;
-}
+const CHOICE: ChoiceForm = {
+  read: (choice) => {
+    const type = choice.choice("type", ["auto", "any", "none", "tool"]);
+    if (type === "tool") return { name: choice.requiredText("name") };
+    return type === "any" ? "required" : type;
+  },
+  expected: "an object",
+};
 
 function readFormat(body: Members): TextFormat {
   const format = body.within("output_config")?.object("format") ?? body.object("output_format");

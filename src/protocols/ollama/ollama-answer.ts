@@ -3,9 +3,9 @@ import type { HttpExchange } from "../../proxy/http-exchange.ts";
 import type { HttpAnswer } from "../../proxy/http-route.ts";
 import { LINES, type PartForm } from "../../proxy/part-form.ts";
 import type { InferenceService } from "../../serving/inference-service.ts";
-import { answerVectors, EMBEDDING_MODELS } from "../openai/answer-numbers.ts";
-import { answerWish, readBody } from "../openai/answer-text.ts";
-import { leaseFor } from "../openai/lease-for.ts";
+import { answerWish, readBody } from "../text/answer-text.ts";
+import { answerVectors, EMBEDDING_MODELS } from "../text/answer-vectors.ts";
+import { leaseFor } from "../text/lease-for.ts";
 import {
   type AnswerHead,
   argumentsOf,
@@ -13,7 +13,7 @@ import {
   type MadeText,
   type TextStep,
   type TextWriter,
-} from "../openai/text-answer.ts";
+} from "../text/text-answer.ts";
 import { jsonAnswer } from "../text-answer.ts";
 import { servedName } from "./ollama-models.ts";
 import {

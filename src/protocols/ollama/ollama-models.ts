@@ -2,8 +2,8 @@ import { createHash } from "node:crypto";
 import type { InferenceService } from "../../serving/inference-service.ts";
 import type { ServableDescription } from "../../serving/servable-description.ts";
 import { describeModel } from "../kserve/model-ref.ts";
-import { isEmbeddingModel } from "../openai/answer-numbers.ts";
-import { hasEntry } from "../openai/lease-for.ts";
+import { isEmbeddingModel } from "../text/answer-vectors.ts";
+import { hasEntry } from "../text/lease-for.ts";
 
 /** The tag of a name without one. */
 const TAG = ":latest";

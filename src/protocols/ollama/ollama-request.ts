@@ -8,11 +8,11 @@ import {
   type TextFormat,
   textContent,
   type WireContent,
-} from "../openai/chat-request.ts";
-import { Members, parseMembers, writeRequest, wrongMember } from "../openai/members.ts";
-import { type EmbedWish, toTensor } from "../openai/numbers-codec.ts";
-import { readTexts } from "../openai/text-input.ts";
-import { readStop, type TextWish } from "../openai/text-request.ts";
+} from "../text/chat-members.ts";
+import { Members, parseMembers, writeRequest, wrongMember } from "../text/members.ts";
+import { readTexts } from "../text/text-input.ts";
+import { readStop, type TextWish } from "../text/text-wish.ts";
+import { type EmbedWish, toTensor } from "../text/vectors-codec.ts";
 
 /** A request of chat or generate. */
 export interface OllamaWish extends TextWish {

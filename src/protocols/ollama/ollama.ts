@@ -3,8 +3,8 @@ import type { HttpExchange } from "../../proxy/http-exchange.ts";
 import type { HttpAnswer, HttpRoute, InferenceRoute } from "../../proxy/http-route.ts";
 import type { InferenceService } from "../../serving/inference-service.ts";
 import { type Endpoint, endpointPaths, type Paths } from "../endpoint-paths.ts";
-import { parseMembers } from "../openai/members.ts";
 import type { Protocol } from "../protocol.ts";
+import { parseMembers } from "../text/members.ts";
 import { jsonAnswer } from "../text-answer.ts";
 
 /** Ollama's API over functions of hooks: https://docs.ollama.com/api. Models are not pulled, made or deleted. */

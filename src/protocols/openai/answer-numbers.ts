@@ -1,3 +1,4 @@
+import { randomUUID } from "node:crypto";
 import { ServingError } from "../../errors.ts";
 import { isLargeText } from "../../platform/codec-host/large-message.ts";
 import type { HttpExchange } from "../../proxy/http-exchange.ts";
@@ -5,16 +6,24 @@ import type { HttpAnswer } from "../../proxy/http-route.ts";
 import { inferNumbers, type NumbersAnswer } from "../../serving/infer-text.ts";
 import type { CallOptions, InferenceService, Lease } from "../../serving/inference-service.ts";
 import { mostRows, type ServableDescription } from "../../serving/servable-description.ts";
-import type { DType } from "../../tensor/dtype.ts";
 import { elementNumbers } from "../../tensor/elements.ts";
 import { type ChosenSignature, chooseSignature } from "../../tensor/signature/choose-signature.ts";
-import { toSize } from "../../tensor/signature/signature.ts";
-import { createTensor, createTensors, type Tensor } from "../../tensor/tensor.ts";
+import { type TensorSpec, toSize } from "../../tensor/signature/signature.ts";
+import { byteSize, createTensor, createTensors, elementCount, type Tensor } from "../../tensor/tensor.ts";
 import { answeredTensors } from "../answered-tensors.ts";
-import { readBody } from "./answer-text.ts";
-import { hasEntry, leaseFor } from "./lease-for.ts";
-import { wrongMember } from "./members.ts";
-import { type EmbedWish, readEmbedJob, type VectorsFrame, writeVectors, writeVectorsJob } from "./numbers-codec.ts";
+import { readBody } from "../text/answer-text.ts";
+import { answerVectors, FLOATS } from "../text/answer-vectors.ts";
+import { hasEntry, leaseFor } from "../text/lease-for.ts";
+import { wrongMember } from "../text/members.ts";
+import {
+  type PairsWish,
+  readEmbedJob,
+  readRerankJob,
+  readScoreJob,
+  writeRanks,
+  writeRanksJob,
+  writeScores,
+} from "./numbers-codec.ts";
 
 /** Answers `POST …/embeddings` by the function `embed` of hooks, or by a model that takes texts and gives vectors. */
 export async function answerEmbeddings(exchange: HttpExchange, service: InferenceService): Promise<HttpAnswer> {
@@ -28,148 +37,155 @@ export async function answerEmbeddings(exchange: HttpExchange, service: Inferenc
   });
 }
 
-/** A request for vectors, and the form of its answer. */
-interface VectorsWish extends EmbedWish {
-  /** To be called once the vectors are there; without a model's name it has that of the one which made them. */
-  readonly frameOf: (made: NumbersAnswer) => Omit<VectorsFrame, "model"> & Partial<Pick<VectorsFrame, "model">>;
+/** Answers `POST …/rerank`, the best document first, by the function `rerank` of hooks or a model that scores pairs. */
+export async function answerRerank(exchange: HttpExchange, service: InferenceService): Promise<HttpAnswer> {
+  const wish = await readBody(exchange, readRerankJob, await exchange.readBody());
+  return answerScores(wish, { exchange, service }, async (scores, facts) => {
+    const documents = wish.returnsDocuments ? wish.texts : undefined;
+    const known = { ...facts, id: `rerank-${facts.id}`, topCount: wish.topCount };
+    if (documents === undefined || !isLargeText([documents])) return writeRanks(scores, documents, known);
+    return exchange.encode(writeRanksJob, [scores, documents, known]);
+  });
 }
 
-/** Answers with a vector for each text, as {@link answerEmbeddings} does, in any form. */
-export async function answerVectors(
-  exchange: HttpExchange,
-  service: InferenceService,
-  wish: VectorsWish,
-): Promise<HttpAnswer> {
+/** Answers `POST …/score`, in the order of the request, by the same. */
+export async function answerScore(exchange: HttpExchange, service: InferenceService): Promise<HttpAnswer> {
+  const wish = await readBody(exchange, readScoreJob, await exchange.readBody());
+  return answerScores(wish, { exchange, service }, async (scores, facts) =>
+    writeScores(scores, { ...facts, id: `score-${facts.id}` }),
+  );
+}
+
+interface Asked {
+  readonly exchange: HttpExchange;
+  readonly service: InferenceService;
+}
+
+/** Writes scores; `id` is one that no other answer has. */
+type WriteScores = (
+  scores: Tensor,
+  facts: { readonly id: string; readonly model: string; readonly promptTokens: number | undefined },
+) => Promise<Uint8Array>;
+
+async function answerScores(wish: PairsWish, { exchange, service }: Asked, write: WriteScores): Promise<HttpAnswer> {
   exchange.record.model = wish.model;
   const call = exchange.callInfo();
-  const lease = await leaseFor(service, { model: wish.model, entries: ["embed"] }, call, EMBEDDING_MODELS);
+  const lease = await leaseFor(service, { model: wish.model, entries: ["rerank"] }, call, PAIR_MODELS);
   try {
-    const made = await embed(lease, wish, call);
-    const { rows, columns, numbers, headers } = made;
-    const vectors = createTensor("float32", [rows, columns], numbers);
-    const frame = { model: lease.description.model, ...wish.frameOf(made) };
-    const body = isLargeText([vectors])
-      ? await exchange.encode(writeVectorsJob, [vectors, frame])
-      : writeVectors(vectors, frame);
-    return { contentType: "application/json", body, headers };
+    const { model } = lease.description;
+    const { rows, numbers, promptTokens, headers } = hasEntry(lease.description, "rerank")
+      ? await rank(lease, wish, call)
+      : await inferScores(lease, wish, { call, exchange });
+    const scores = createTensor("float32", [rows], numbers);
+    return {
+      contentType: "application/json",
+      body: await write(scores, { id: randomUUID(), model, promptTokens }),
+      headers,
+    };
   } finally {
     lease.release();
   }
 }
 
-async function embed(lease: Lease, wish: EmbedWish, call: CallOptions): Promise<NumbersAnswer> {
-  const { texts, dimensions, request } = wish;
-  const { model } = lease.description;
-  const made = hasEntry(lease.description, "embed")
-    ? await inferNumbers(lease, { entry: "embed", request, call }, texts.data.length)
-    : await inferVectors(lease, texts.data, call);
-  const { columns } = made;
-  if (dimensions !== undefined && columns !== dimensions)
-    throw wrongMember("dimensions", String(dimensions), `${columns}, as the vectors of ${model} have, or none`);
-  return made;
+async function rank(lease: Lease, wish: PairsWish, call: CallOptions): Promise<NumbersAnswer> {
+  const { sides, queries, texts, request } = wish;
+  const [count] = queries.shape;
+  if (count !== 1) throw wrongMember(sides[0], `a list of ${count} texts`, "one text, which the function rerank takes");
+  return inferNumbers(lease, { entry: "rerank", request, call }, texts.data.length);
 }
 
-/** A model, or a pipeline, that takes texts and gives a vector for each. */
-interface EmbeddingModel {
+/** Models that score pairs of texts without a function of hooks. */
+export const PAIR_MODELS = {
+  isEnough: (description: ServableDescription) => pairModel(description) !== undefined,
+  does: "scores pairs of texts",
+};
+
+/** A model, or a pipeline, that takes pairs of texts and gives a score for each. */
+interface PairModel {
   readonly signature: ChosenSignature;
-  readonly input: string;
+  readonly first: string;
+  readonly second: string;
   readonly output: string;
-  /** True = it takes any number of texts, and gives a row for each. */
-  readonly takesMany: boolean;
-  /** The input's shape for so many texts. */
-  readonly shapeOf: (count: number) => readonly number[];
-  /** Texts of one run at most. */
-  readonly maxTexts: number;
-}
-
-/** The types of vectors and scores. */
-export const FLOATS: readonly DType[] = ["float32", "float64", "float16", "bfloat16"];
-const NO_NUMBERS: readonly DType[] = ["bytes", "complex64", "complex128"];
-
-/** Models that answer with vectors without a function of hooks. */
-export const EMBEDDING_MODELS = { isEnough: isEmbeddingModel, does: "takes texts and gives vectors" };
-
-/** Checks for a version that takes texts and gives vectors. */
-export function isEmbeddingModel(description: ServableDescription): boolean {
-  return embeddingModel(description) !== undefined;
+  /** Pairs of one run at most. */
+  readonly maxPairs: number;
 }
 
 /**
- * Tells how a version is run with texts: it needs one input, of bytes, `[n]` or `[n, 1]`, and has one output, of
- * floats, `[n, d]`, or `[d]` if it takes one text; `[n]` are scores. Undefined for any other.
+ * Tells how a version is run with pairs: it needs two inputs, of bytes, `[n]`, the first of them for the query, and has
+ * one output, of floats, `[n]` or `[n, 1]`. Undefined for any other.
  */
-function embeddingModel(description: ServableDescription): EmbeddingModel | undefined {
+function pairModel(description: ServableDescription): PairModel | undefined {
   const signature = chooseSignature("", description.signatures);
   const needed = signature?.spec?.inputs?.filter((spec) => spec.default === undefined) ?? [];
   const outputs = signature?.spec?.outputs ?? [];
-  const [input, output] = [needed[0], outputs[0]];
-  if (signature === undefined || input === undefined || output === undefined) return undefined;
-  if (needed.length !== 1 || outputs.length !== 1 || input.dtype !== "bytes" || !FLOATS.includes(output.dtype))
-    return undefined;
-  const rank = input.shape?.length ?? 1;
-  const outputRank = output.shape?.length ?? 2;
-  const [first = -1, second = 1] = (input.shape ?? [-1]).map(toSize);
-  if (rank > 2 || Math.abs(first) !== 1 || Math.abs(second) !== 1 || outputRank > 2) return undefined;
-  const takesMany = rank > 0 && first === -1;
-  if (takesMany && outputRank !== 2) return undefined;
-  const shapeOf = (count: number) => [count, 1].slice(0, rank);
-  const maxTexts = takesMany ? mostRows(description) : 1;
-  return { signature, input: input.name, output: output.name, takesMany, shapeOf, maxTexts };
+  const [[first, second], [output]] = [needed, outputs];
+  if (signature === undefined || first === undefined || second === undefined || output === undefined) return undefined;
+  if (needed.length !== 2 || outputs.length !== 1 || !needed.every(isTexts) || !isScores(output)) return undefined;
+  const names = { first: first.name, second: second.name, output: output.name };
+  return { signature, ...names, maxPairs: mostRows(description) };
 }
 
-/** Runs a leased {@link embeddingModel} with texts, several times if it does not take all of them at once. */
-async function inferVectors(lease: Lease, texts: readonly Uint8Array[], call: CallOptions): Promise<NumbersAnswer> {
-  const model = embeddingModel(lease.description);
-  if (model === undefined) throw new ServingError("internal", "The model takes no texts.");
-  const size = Math.min(model.maxTexts, texts.length);
-  const runs: RunAnswer[] = [];
-  for (let from = 0; from < texts.length; from += size) {
-    const some = texts.slice(from, from + size);
-    // The memory of a text may be given away with it, and the others may be in it too.
-    runs.push(await runModel(lease, model, size < texts.length ? some.map((text) => text.slice()) : some, call));
+function isTexts({ dtype, shape }: TensorSpec): boolean {
+  return dtype === "bytes" && shape?.map(toSize).join() === "-1";
+}
+
+function isScores({ dtype, shape }: TensorSpec): boolean {
+  return FLOATS.includes(dtype) && ["-1", "-1,1"].includes(shape?.map(toSize).join() ?? "");
+}
+
+/** Bytes of the queries of all pairs at most: a model gets each of them for itself. */
+const MAX_QUERY_BYTES = 32 * 1024 * 1024;
+
+/** Counts the queries of all pairs, each of which is copied; throws `invalid_argument` for too many bytes. */
+function holdQueries({ sides: [side], queries, texts }: PairsWish, exchange: HttpExchange): void {
+  const count = queries.data.length === 1 ? texts.data.length : 1;
+  const bytes = count * byteSize(queries);
+  const most = Math.min(MAX_QUERY_BYTES, exchange.maxMessageBytes);
+  if (bytes > most) throw wrongMember(side, `${byteSize(queries)} bytes for ${count} pairs`, `${most} in all pairs`);
+  exchange.hold(bytes);
+}
+
+interface PairsCall {
+  readonly call: CallOptions;
+  readonly exchange: HttpExchange;
+}
+
+/** Runs a leased {@link pairModel}, several times if it does not take all pairs at once. */
+async function inferScores(lease: Lease, wish: PairsWish, { call, exchange }: PairsCall): Promise<NumbersAnswer> {
+  const { queries, texts } = wish;
+  holdQueries(wish, exchange);
+  const model = pairModel(lease.description);
+  if (model === undefined) throw new ServingError("internal", "The model takes no pairs of texts.");
+  const { signature, first, second, output, maxPairs } = model;
+  const { length } = texts.data;
+  const numbers = new Float32Array(length);
+  let headers: NumbersAnswer["headers"] = {};
+  const places = Array.from({ length }, (_, place) => place);
+  // Of like lengths together, so that short ones are not padded to long ones.
+  if (maxPairs < length) places.sort((a, b) => (texts.data[a]?.length ?? 0) - (texts.data[b]?.length ?? 0));
+  for (let from = 0; from < length; from += maxPairs) {
+    const some = places.slice(from, from + maxPairs);
+    const count = some.length;
+    // The memory of a text may be given away with it, and others may be in it too.
+    const copies = (side: Tensor<"bytes">) => some.map((place) => (side.data[place] ?? side.data[0] ?? EMPTY).slice());
+    const tensors = createTensors([
+      [first, createTensor("bytes", [count], copies(queries))],
+      [second, createTensor("bytes", [count], copies(texts))],
+    ]);
+    const answer = await lease.infer({ signature, inputs: { kind: "tensors", tensors }, outputs: [output], call });
+    const scores = toScores(answeredTensors(answer)[output], count, lease.description.model);
+    for (const [index, place] of some.entries()) numbers[place] = scores[index] ?? Number.NaN;
+    headers = { ...headers, ...answer.metadata };
   }
-  const [first] = runs;
-  const columns = first?.columns ?? 0;
-  const other = runs.find((each) => each.columns !== columns);
-  if (other !== undefined) throw lengthsDiffer(lease.description.model, [columns, other.columns]);
-  const headers = first?.headers ?? {};
-  if (size === texts.length && first?.numbers instanceof Float32Array)
-    return { rows: size, columns, numbers: first.numbers, headers };
-  const numbers = new Float32Array(columns * texts.length);
-  for (const [index, each] of runs.entries()) numbers.set(each.numbers, index * size * columns);
-  return { rows: texts.length, columns, numbers, headers };
+  return { rows: length, columns: 1, numbers, headers };
 }
 
-function lengthsDiffer(model: string, lengths: readonly [number, number]): ServingError {
-  const came = lengths.join(" and of ");
-  return new ServingError("internal", `The model ${model} gave vectors of ${came} numbers; expected one length.`);
-}
+const EMPTY = new Uint8Array(0);
 
-interface RunAnswer {
-  readonly columns: number;
-  readonly numbers: ArrayLike<number>;
-  readonly headers: NumbersAnswer["headers"];
-}
-
-async function runModel(
-  lease: Lease,
-  { signature, input, output, takesMany, shapeOf }: EmbeddingModel,
-  texts: readonly Uint8Array[],
-  call: CallOptions,
-): Promise<RunAnswer> {
-  const tensor = createTensor("bytes", shapeOf(texts.length), texts);
-  const inputs = { kind: "tensors", tensors: createTensors([[input, tensor]]) } as const;
-  const answer = await lease.infer({ signature, inputs, outputs: [output], call });
-  const made = answeredTensors(answer)[output];
-  if (made === undefined || NO_NUMBERS.includes(made.dtype) || !isRows(made, texts.length, takesMany)) {
-    const came = made === undefined ? "no vectors" : `a tensor of ${made.dtype} of shape [${made.shape}]`;
-    const message = `The model ${lease.description.model} gave ${came} for ${texts.length} texts; expected one vector of numbers for each.`;
-    throw new ServingError("internal", message);
-  }
-  const numbers = elementNumbers(made, "The model");
-  return { columns: numbers.length / texts.length, numbers, headers: answer.metadata };
-}
-
-function isRows({ shape }: Tensor, count: number, takesMany: boolean): boolean {
-  return (shape.length === 2 && shape[0] === count) || (shape.length === 1 && !takesMany);
+function toScores(made: Tensor | undefined, count: number, model: string): ArrayLike<number> {
+  if (made !== undefined && FLOATS.includes(made.dtype) && elementCount(made.shape) === count)
+    return elementNumbers(made, "The model");
+  const came = made === undefined ? "no scores" : `a tensor of ${made.dtype} of shape [${made.shape}]`;
+  const message = `The model ${model} gave ${came} for ${count} pairs of texts; expected one number for each.`;
+  throw new ServingError("internal", message);
 }

@@ -1,7 +1,18 @@
 import { defineJob } from "../../platform/codec-host/job.ts";
-import { isObject } from "../../tensor/record.ts";
-import { type Members, parseMembers, writeRequest, wrongMember } from "./members.ts";
-import { readChoices, readWish, type TextWish } from "./text-request.ts";
+import {
+  BASE64,
+  type ChoiceForm,
+  readTool,
+  readToolChoice,
+  schemaOf,
+  strictSchema,
+  type TextFormat,
+  textContent,
+  type WireContent,
+} from "../text/chat-members.ts";
+import { type Members, parseMembers, writeRequest, wrongMember } from "../text/members.ts";
+import type { TextWish } from "../text/text-wish.ts";
+import { readChoices, readWish } from "./text-request.ts";
 
 /** Reads a request of chat/completions. Throws `invalid_argument` with the place of a wrong member. */
 function readChat(bytes: Uint8Array): TextWish {
@@ -10,7 +21,12 @@ function readChat(bytes: Uint8Array): TextWish {
   const messages = body.objects("messages", readMessage);
   if (messages.length === 0) throw body.wrong("messages", "a list with one message at least");
   const tools = body.objects("tools", readTool);
-  const own = { messages, tools, toolChoice: readToolChoice(body, tools.length), responseFormat: readFormat(body) };
+  const own = {
+    messages,
+    tools,
+    toolChoice: readToolChoice(body, tools.length, CHOICE),
+    responseFormat: readFormat(body),
+  };
   const request = writeRequest({ ...own, ...readChoices(body) });
   return {
     ...wish,
@@ -38,16 +54,6 @@ function readMessage(message: Members): object {
   };
 }
 
-/** A piece of a message as it goes to the hooks' thread. */
-export type WireContent =
-  | { readonly type: "text"; readonly text: string }
-  | { readonly type: "image" | "audio"; readonly mediaType: string; readonly base64: string };
-
-/** The content of a message that is a text. */
-export function textContent(text: string): readonly WireContent[] {
-  return text === "" ? [] : [{ type: "text", text }];
-}
-
 function readContent(message: Members): readonly WireContent[] {
   const content = message.value("content");
   if (typeof content === "string") return textContent(content);
@@ -65,8 +71,6 @@ function readPart(part: Members): WireContent {
   throw part.wrong("type", "text, image_url or input_audio");
 }
 
-/** A text in base64. */
-export const BASE64 = /^[A-Za-z0-9+/]+={0,2}$/;
 const DATA_URI = /^data:(image\/[\w.+-]{1,64});base64,/;
 
 function readImage(part: Members): WireContent {
@@ -103,54 +107,16 @@ function readCall(call: Members): object {
   return { id: call.text("id") ?? "", name, arguments: given };
 }
 
-/** Reads a function that an answer may call. */
-export function readTool(tool: Members): object {
-  if (tool.value("type") !== undefined) tool.choice("type", ["function"]);
-  const declared = tool.object("function");
-  if (declared === undefined) throw tool.wrong("function", "an object with name, description and parameters");
-  return toTool(declared, "parameters");
-}
-
-/** A function as it is declared, with the schema of its parameters in that member. */
-export function toTool(declared: Members, parameters: string): object {
-  return {
-    name: declared.requiredText("name"),
-    description: declared.text("description") ?? "",
-    parameters: schemaOf(declared, parameters) ?? { type: "object", properties: {} },
-    strict: declared.boolean("strict") ?? false,
+/** The form of the choice of a tool; `chosenIn` finds the object with its name. */
+export function choiceForm(chosenIn: (choice: Members) => Members | undefined, form: string): ChoiceForm {
+  const read = (choice: Members) => {
+    const chosen = (choice.text("type") ?? "function") === "function" ? chosenIn(choice) : undefined;
+    return chosen && { name: chosen.requiredText("name") };
   };
+  return { words: ["auto", "none", "required"], read, expected: `auto, none, required, or ${form}` };
 }
 
-/** A JSON schema as it was sent. */
-export function schemaOf(place: Members, name: string): unknown {
-  return place.object(name) && place.value(name);
-}
-
-function readToolChoice(body: Members, toolCount: number): unknown {
-  const choice = body.value("tool_choice");
-  if (choice === undefined) return toolCount === 0 ? "none" : "auto";
-  if (typeof choice === "string") return body.choice("tool_choice", ["auto", "none", "required"]);
-  const chosen = body.object("tool_choice")?.object("function");
-  if (chosen === undefined) throw body.wrong("tool_choice", "auto, none, required, or {type, function: {name}}");
-  return { name: chosen.requiredText("name") };
-}
-
-/** The form of an answer, as it goes to the hooks' thread. */
-export interface TextFormat {
-  readonly type: string;
-  readonly name?: string;
-  readonly schema?: unknown;
-  readonly strict?: boolean;
-}
-
-/** Bytes of a schema by which answers are checked, which the main thread does. */
-const MAX_SCHEMA_BYTES = 64 * 1024;
-
-/** The schema that an answer has to fit, as JSON; undefined if it need not, or if it is too large for checks. */
-export function strictSchema({ schema, strict = false }: TextFormat): Uint8Array | undefined {
-  const written = strict && isObject(schema) ? writeRequest(schema) : undefined;
-  return written !== undefined && written.length > MAX_SCHEMA_BYTES ? undefined : written;
-}
+const CHOICE = choiceForm((choice) => choice.object("function"), "{type, function: {name}}");
 
 function readFormat(body: Members): TextFormat {
   const format = body.object("response_format");

@@ -1,5 +1,6 @@
 import { cutText } from "../../platform/text/cut-text.ts";
 import type { ErrorForm, ToldFailure } from "../../proxy/http-errors.ts";
+import { failureAnswer } from "../text/failure-answer.ts";
 
 /** Types of errors by status; those from 500 on are the server's, all others the request's. */
 const TYPES: Readonly<Record<number, string>> = {
@@ -8,9 +9,6 @@ const TYPES: Readonly<Record<number, string>> = {
   404: "not_found_error",
   429: "rate_limit_error",
 };
-
-/** Heeded by OpenAI's and Anthropic's SDKs, which send a request again after every error of a server. */
-export const NOT_AGAIN = { "x-should-retry": "false" };
 
 /**
  * An error in OpenAI's form, with this server's members for programs beside OpenAI's: `reason`, `expected`,
@@ -22,7 +20,7 @@ export const openaiError: ErrorForm = (failure) => {
   const type = TYPES[status] ?? (status >= 500 ? "server_error" : "invalid_request_error");
   const param = hint.reason === "UNKNOWN_MODEL" ? "model" : (field ?? null);
   const body = { error: { message: cutText(message), type, param, code: codeOf(failure), ...members } };
-  return failure.code === "internal" ? { body, headers: NOT_AGAIN } : { body };
+  return failureAnswer(failure, body);
 };
 
 /** A function of hooks says `out_of_range` of a text that is longer than its model takes. */

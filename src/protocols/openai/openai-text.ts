@@ -3,12 +3,12 @@ import type { HttpAnswer } from "../../proxy/http-route.ts";
 import { EVENTS, type PartForm } from "../../proxy/part-form.ts";
 import type { TextUsage } from "../../serving/infer-text.ts";
 import type { InferenceService } from "../../serving/inference-service.ts";
-import { answerText, type TextRoute } from "./answer-text.ts";
+import { answerText, type TextRoute } from "../text/answer-text.ts";
+import { type AnswerHead, type MadeText, newId, type TextStep, type TextWriter } from "../text/text-answer.ts";
 import { readChatJob } from "./chat-request.ts";
 import { openaiError } from "./openai-error.ts";
 import { ResponseWriter } from "./response-writer.ts";
 import { readResponseJob } from "./responses-request.ts";
-import { type AnswerHead, type MadeText, newId, type TextStep, type TextWriter } from "./text-answer.ts";
 import { readCompletionJob } from "./text-request.ts";
 
 const STREAM: PartForm = { ...EVENTS, errorForm: openaiError };

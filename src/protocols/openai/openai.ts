@@ -63,11 +63,11 @@ const ROUTES: readonly OpenaiRoute[] = [
   },
   {
     ...{ path: "/rerank", bases: [...BASES, "/v2", ""], inParts: "possible" },
-    answer: async (...call) => (await import("./answer-scores.ts")).answerRerank(...call),
+    answer: async (...call) => (await import("./answer-numbers.ts")).answerRerank(...call),
   },
   {
     ...{ path: "/score", bases: [...BASES, ""], inParts: "possible" },
-    answer: async (...call) => (await import("./answer-scores.ts")).answerScore(...call),
+    answer: async (...call) => (await import("./answer-numbers.ts")).answerScore(...call),
   },
 ];
 

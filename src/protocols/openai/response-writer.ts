@@ -1,7 +1,6 @@
 import type { ToldFailure } from "../../proxy/http-errors.ts";
 import { type PartForm, TYPED_EVENTS } from "../../proxy/part-form.ts";
 import type { FinishReason, TextUsage } from "../../serving/infer-text.ts";
-import { openaiError } from "./openai-error.ts";
 import {
   type AnswerHead,
   type MadeCall,
@@ -10,7 +9,8 @@ import {
   type TextStep,
   type TextWriter,
   tooLong,
-} from "./text-answer.ts";
+} from "../text/text-answer.ts";
+import { openaiError } from "./openai-error.ts";
 
 /** The kinds of text: the item and the part that they are in, the part's member, and their events. */
 const TEXTS = {

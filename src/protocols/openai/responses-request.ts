@@ -1,15 +1,8 @@
 import { defineJob } from "../../platform/codec-host/job.ts";
-import {
-  readAudio,
-  readDataUri,
-  strictSchema,
-  textContent,
-  toFormat,
-  toTool,
-  type WireContent,
-} from "./chat-request.ts";
-import { type Members, parseMembers, writeRequest, wrongMember } from "./members.ts";
-import type { TextWish } from "./text-request.ts";
+import { readToolChoice, strictSchema, textContent, toTool, type WireContent } from "../text/chat-members.ts";
+import { type Members, parseMembers, writeRequest, wrongMember } from "../text/members.ts";
+import type { TextWish } from "../text/text-wish.ts";
+import { choiceForm, readAudio, readDataUri, toFormat } from "./chat-request.ts";
 
 /** Members of a request that its answer repeats. */
 const TOLD = [
@@ -31,7 +24,7 @@ function readResponse(bytes: Uint8Array): TextWish {
   const own = {
     messages,
     tools,
-    toolChoice: readToolChoice(body, tools.length),
+    toolChoice: readToolChoice(body, tools.length, CHOICE),
     responseFormat: toFormat(format, format),
   };
   const [model, isStream] = [body.text("model") ?? "", body.boolean("stream") ?? false];
@@ -138,11 +131,4 @@ function readTool(tool: Members): object {
   return toTool(tool, "parameters");
 }
 
-function readToolChoice(body: Members, toolCount: number): unknown {
-  const choice = body.value("tool_choice");
-  if (choice === undefined) return toolCount === 0 ? "none" : "auto";
-  if (typeof choice === "string") return body.choice("tool_choice", ["auto", "none", "required"]);
-  const chosen = body.object("tool_choice");
-  if (chosen?.value("type") !== "function") throw body.wrong("tool_choice", "auto, none, required, or {type, name}");
-  return { name: chosen.requiredText("name") };
-}
+const CHOICE = choiceForm((choice) => choice, "{type, name}");

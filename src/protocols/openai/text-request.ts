@@ -1,31 +1,7 @@
 import { defineJob } from "../../platform/codec-host/job.ts";
-import { type Members, parseMembers, writeRequest, wrongMember } from "./members.ts";
-import { readTexts } from "./text-input.ts";
-
-/** Facts about a request for a text that concern its answer. */
-export interface TextWish {
-  /** The model's name; empty = the only one. */
-  readonly model: string;
-  /** True = the answer comes in parts. */
-  readonly isStream: boolean;
-  /** True = the last part has the usage. */
-  readonly includeUsage: boolean;
-  /** Text before the answer, in UTF-8: a message between threads has room for few strings. */
-  readonly echo: Uint8Array;
-  /** Members of the request that the answer repeats, as JSON; absent = there are none. */
-  readonly told?: Uint8Array;
-  /** The JSON schema that a whole answer has to fit, as JSON; absent = there is none. */
-  readonly schema?: Uint8Array | undefined;
-  /** Requests of which the first one is made for which the model's hooks have the function; one at least. */
-  readonly requests: readonly TextRequest[];
-}
-
-/** A request for a function of hooks. */
-interface TextRequest {
-  readonly entry: "chat" | "complete";
-  /** As JSON. */
-  readonly request: Uint8Array;
-}
+import { type Members, parseMembers, writeRequest, wrongMember } from "../text/members.ts";
+import { readTexts } from "../text/text-input.ts";
+import { readStop, type TextWish } from "../text/text-wish.ts";
 
 /** Reads the members that say how an answer is sent. Throws for more than one choice. */
 export function readWish(body: Members): Pick<TextWish, "model" | "isStream" | "includeUsage"> {
@@ -41,9 +17,6 @@ export function readWish(body: Members): Pick<TextWish, "model" | "isStream" | "
   };
 }
 
-/** Texts that end an answer: the most that OpenAI takes is four, other servers take more. */
-const MAX_STOPS = 64;
-
 /** Reads what a client chooses for the text, to be called last: all members that are left are passed on. */
 export function readChoices(body: Members): object {
   const older = body.number("max_tokens", { isWhole: true, min: 0 });
@@ -58,15 +31,6 @@ export function readChoices(body: Members): object {
     user: body.text("user"),
   };
   return { ...known, more: body.rest() };
-}
-
-/** Reads the texts that end an answer: one, or a list. */
-export function readStop(body: Members, name = "stop"): readonly string[] {
-  const stop = body.value(name) ?? [];
-  if (typeof stop === "string") return [stop];
-  const isTexts = Array.isArray(stop) && stop.length <= MAX_STOPS && stop.every((each) => typeof each === "string");
-  if (isTexts) return stop;
-  throw body.wrong(name, `a text, or a list of at most ${MAX_STOPS} texts`);
 }
 
 /** Bytes of a prompt that comes back before its answer, which the main thread writes. */

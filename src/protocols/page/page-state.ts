@@ -82,7 +82,7 @@ async function describe(
 /** The routes of texts are loaded once models are there to answer them. */
 async function textsOf(description: ServableDescription): Promise<readonly TextUse[]> {
   const { EMBEDDING_MODELS } = await import("../openai/answer-numbers.ts");
-  const { PAIR_MODELS } = await import("../openai/answer-scores.ts");
+  const { PAIR_MODELS } = await import("../openai/answer-numbers.ts");
   const { hasEntry } = await import("../openai/lease-for.ts");
   return [
     ...(hasEntry(description, "chat") ? (["chat"] as const) : []),

@@ -9,7 +9,7 @@ import type { CallOptions, InferenceService, Lease } from "../../serving/inferen
 import { jsonAnswer } from "../text-answer.ts";
 import { hasEntry, leaseFor } from "./lease-for.ts";
 import { type AnswerHead, TextAnswer, type TextWriter } from "./text-answer.ts";
-import type { TextWish } from "./text-request.ts";
+import type { TextWish } from "./text-wish.ts";
 
 /** A route whose answer is a text. */
 export interface TextRoute {

@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { ResponseWriter } from "../../../src/protocols/openai/response-writer.ts";
-import { TextAnswer } from "../../../src/protocols/openai/text-answer.ts";
+import { TextAnswer } from "../../../src/protocols/text/text-answer.ts";
 import { EVENTS } from "../../../src/proxy/part-form.ts";
 
 const answerTo = (echo = "", keeps: "all" | "calls" = "all") => {

@@ -1,5 +1,5 @@
 import { expect, it } from "vitest";
-import { checkJson } from "../../../src/protocols/openai/json-schema.ts";
+import { checkJson } from "../../../src/protocols/text/json-schema.ts";
 
 const TREE = {
   $defs: { node: { type: "object", properties: { next: { anyOf: [{ $ref: "#/$defs/node" }, { type: "null" }] } } } },

@@ -1,0 +1,162 @@
+import { ServingError } from "../../errors.ts";
+import { isLargeText } from "../../platform/codec-host/large-message.ts";
+import type { HttpExchange } from "../../proxy/http-exchange.ts";
+import type { HttpAnswer } from "../../proxy/http-route.ts";
+import { inferNumbers, type NumbersAnswer } from "../../serving/infer-text.ts";
+import type { CallOptions, InferenceService, Lease } from "../../serving/inference-service.ts";
+import { mostRows, type ServableDescription } from "../../serving/servable-description.ts";
+import type { DType } from "../../tensor/dtype.ts";
+import { elementNumbers } from "../../tensor/elements.ts";
+import { type ChosenSignature, chooseSignature } from "../../tensor/signature/choose-signature.ts";
+import { toSize } from "../../tensor/signature/signature.ts";
+import { createTensor, createTensors, type Tensor } from "../../tensor/tensor.ts";
+import { answeredTensors } from "../answered-tensors.ts";
+import { hasEntry, leaseFor } from "./lease-for.ts";
+import { wrongMember } from "./members.ts";
+import { type EmbedWish, type VectorsFrame, writeVectors, writeVectorsJob } from "./vectors-codec.ts";
+
+/** A request for vectors, and the form of its answer. */
+interface VectorsWish extends EmbedWish {
+  /** To be called once the vectors are there; without a model's name it has that of the one which made them. */
+  readonly frameOf: (made: NumbersAnswer) => Omit<VectorsFrame, "model"> & Partial<Pick<VectorsFrame, "model">>;
+}
+
+/** Answers with a vector for each text: by the function `embed` of hooks, or by a model that takes texts. */
+export async function answerVectors(
+  exchange: HttpExchange,
+  service: InferenceService,
+  wish: VectorsWish,
+): Promise<HttpAnswer> {
+  exchange.record.model = wish.model;
+  const call = exchange.callInfo();
+  const lease = await leaseFor(service, { model: wish.model, entries: ["embed"] }, call, EMBEDDING_MODELS);
+  try {
+    const made = await embed(lease, wish, call);
+    const { rows, columns, numbers, headers } = made;
+    const vectors = createTensor("float32", [rows, columns], numbers);
+    const frame = { model: lease.description.model, ...wish.frameOf(made) };
+    const body = isLargeText([vectors])
+      ? await exchange.encode(writeVectorsJob, [vectors, frame])
+      : writeVectors(vectors, frame);
+    return { contentType: "application/json", body, headers };
+  } finally {
+    lease.release();
+  }
+}
+
+async function embed(lease: Lease, wish: EmbedWish, call: CallOptions): Promise<NumbersAnswer> {
+  const { texts, dimensions, request } = wish;
+  const { model } = lease.description;
+  const made = hasEntry(lease.description, "embed")
+    ? await inferNumbers(lease, { entry: "embed", request, call }, texts.data.length)
+    : await inferVectors(lease, texts.data, call);
+  const { columns } = made;
+  if (dimensions !== undefined && columns !== dimensions)
+    throw wrongMember("dimensions", String(dimensions), `${columns}, as the vectors of ${model} have, or none`);
+  return made;
+}
+
+/** A model, or a pipeline, that takes texts and gives a vector for each. */
+interface EmbeddingModel {
+  readonly signature: ChosenSignature;
+  readonly input: string;
+  readonly output: string;
+  /** True = it takes any number of texts, and gives a row for each. */
+  readonly takesMany: boolean;
+  /** The input's shape for so many texts. */
+  readonly shapeOf: (count: number) => readonly number[];
+  /** Texts of one run at most. */
+  readonly maxTexts: number;
+}
+
+/** The types of vectors and scores. */
+export const FLOATS: readonly DType[] = ["float32", "float64", "float16", "bfloat16"];
+const NO_NUMBERS: readonly DType[] = ["bytes", "complex64", "complex128"];
+
+/** Models that answer with vectors without a function of hooks. */
+export const EMBEDDING_MODELS = { isEnough: isEmbeddingModel, does: "takes texts and gives vectors" };
+
+/** Checks for a version that takes texts and gives vectors. */
+export function isEmbeddingModel(description: ServableDescription): boolean {
+  return embeddingModel(description) !== undefined;
+}
+
+/**
+ * Tells how a version is run with texts: it needs one input, of bytes, `[n]` or `[n, 1]`, and has one output, of
+ * floats, `[n, d]`, or `[d]` if it takes one text; `[n]` are scores. Undefined for any other.
+ */
+function embeddingModel(description: ServableDescription): EmbeddingModel | undefined {
+  const signature = chooseSignature("", description.signatures);
+  const needed = signature?.spec?.inputs?.filter((spec) => spec.default === undefined) ?? [];
+  const outputs = signature?.spec?.outputs ?? [];
+  const [input, output] = [needed[0], outputs[0]];
+  if (signature === undefined || input === undefined || output === undefined) return undefined;
+  if (needed.length !== 1 || outputs.length !== 1 || input.dtype !== "bytes" || !FLOATS.includes(output.dtype))
+    return undefined;
+  const rank = input.shape?.length ?? 1;
+  const outputRank = output.shape?.length ?? 2;
+  const [first = -1, second = 1] = (input.shape ?? [-1]).map(toSize);
+  if (rank > 2 || Math.abs(first) !== 1 || Math.abs(second) !== 1 || outputRank > 2) return undefined;
+  const takesMany = rank > 0 && first === -1;
+  if (takesMany && outputRank !== 2) return undefined;
+  const shapeOf = (count: number) => [count, 1].slice(0, rank);
+  const maxTexts = takesMany ? mostRows(description) : 1;
+  return { signature, input: input.name, output: output.name, takesMany, shapeOf, maxTexts };
+}
+
+/** Runs a leased {@link embeddingModel} with texts, several times if it does not take all of them at once. */
+async function inferVectors(lease: Lease, texts: readonly Uint8Array[], call: CallOptions): Promise<NumbersAnswer> {
+  const model = embeddingModel(lease.description);
+  if (model === undefined) throw new ServingError("internal", "The model takes no texts.");
+  const size = Math.min(model.maxTexts, texts.length);
+  const runs: RunAnswer[] = [];
+  for (let from = 0; from < texts.length; from += size) {
+    const some = texts.slice(from, from + size);
+    // The memory of a text may be given away with it, and the others may be in it too.
+    runs.push(await runModel(lease, model, size < texts.length ? some.map((text) => text.slice()) : some, call));
+  }
+  const [first] = runs;
+  const columns = first?.columns ?? 0;
+  const other = runs.find((each) => each.columns !== columns);
+  if (other !== undefined) throw lengthsDiffer(lease.description.model, [columns, other.columns]);
+  const headers = first?.headers ?? {};
+  if (size === texts.length && first?.numbers instanceof Float32Array)
+    return { rows: size, columns, numbers: first.numbers, headers };
+  const numbers = new Float32Array(columns * texts.length);
+  for (const [index, each] of runs.entries()) numbers.set(each.numbers, index * size * columns);
+  return { rows: texts.length, columns, numbers, headers };
+}
+
+function lengthsDiffer(model: string, lengths: readonly [number, number]): ServingError {
+  const came = lengths.join(" and of ");
+  return new ServingError("internal", `The model ${model} gave vectors of ${came} numbers; expected one length.`);
+}
+
+interface RunAnswer {
+  readonly columns: number;
+  readonly numbers: ArrayLike<number>;
+  readonly headers: NumbersAnswer["headers"];
+}
+
+async function runModel(
+  lease: Lease,
+  { signature, input, output, takesMany, shapeOf }: EmbeddingModel,
+  texts: readonly Uint8Array[],
+  call: CallOptions,
+): Promise<RunAnswer> {
+  const tensor = createTensor("bytes", shapeOf(texts.length), texts);
+  const inputs = { kind: "tensors", tensors: createTensors([[input, tensor]]) } as const;
+  const answer = await lease.infer({ signature, inputs, outputs: [output], call });
+  const made = answeredTensors(answer)[output];
+  if (made === undefined || NO_NUMBERS.includes(made.dtype) || !isRows(made, texts.length, takesMany)) {
+    const came = made === undefined ? "no vectors" : `a tensor of ${made.dtype} of shape [${made.shape}]`;
+    const message = `The model ${lease.description.model} gave ${came} for ${texts.length} texts; expected one vector of numbers for each.`;
+    throw new ServingError("internal", message);
+  }
+  const numbers = elementNumbers(made, "The model");
+  return { columns: numbers.length / texts.length, numbers, headers: answer.metadata };
+}
+
+function isRows({ shape }: Tensor, count: number, takesMany: boolean): boolean {
+  return (shape.length === 2 && shape[0] === count) || (shape.length === 1 && !takesMany);
+}

@@ -1,0 +1,78 @@
+import { isObject } from "../../tensor/record.ts";
+import { type Members, writeRequest } from "./members.ts";
+
+/** A piece of a message as it goes to the hooks' thread. */
+export type WireContent =
+  | { readonly type: "text"; readonly text: string }
+  | { readonly type: "image" | "audio"; readonly mediaType: string; readonly base64: string };
+
+/** The content of a message that is a text. */
+export function textContent(text: string): readonly WireContent[] {
+  return text === "" ? [] : [{ type: "text", text }];
+}
+
+/** A text in base64. */
+export const BASE64 = /^[A-Za-z0-9+/]+={0,2}$/;
+
+/** Reads a function that an answer may call. */
+export function readTool(tool: Members): object {
+  if (tool.value("type") !== undefined) tool.choice("type", ["function"]);
+  const declared = tool.object("function");
+  if (declared === undefined) throw tool.wrong("function", "an object with name, description and parameters");
+  return toTool(declared, "parameters");
+}
+
+/** A function as it is declared, with the schema of its parameters in that member. */
+export function toTool(declared: Members, parameters: string): object {
+  return {
+    name: declared.requiredText("name"),
+    description: declared.text("description") ?? "",
+    parameters: schemaOf(declared, parameters) ?? { type: "object", properties: {} },
+    strict: declared.boolean("strict") ?? false,
+  };
+}
+
+/** A JSON schema as it was sent. */
+export function schemaOf(place: Members, name: string): unknown {
+  return place.object(name) && place.value(name);
+}
+
+/** The use of tools that a client wants: `required` = the answer has to call one; a name = that one. */
+type ToolChoice = "auto" | "none" | "required" | { readonly name: string };
+
+/** The form in which a protocol has the choice of a tool. */
+export interface ChoiceForm {
+  /** The texts that it may be; absent = it is always an object. */
+  readonly words?: readonly ["auto", "none", "required"];
+  /** Reads an object; undefined for one that is none of the protocol's. */
+  readonly read: (choice: Members) => ToolChoice | undefined;
+  readonly expected: string;
+}
+
+/** Reads what an answer may do with so many tools; without a choice of the client's, what it likes. */
+export function readToolChoice(body: Members, toolCount: number, { words, read, expected }: ChoiceForm): ToolChoice {
+  const given = body.value("tool_choice");
+  if (given === undefined) return toolCount === 0 ? "none" : "auto";
+  if (typeof given === "string" && words !== undefined) return body.choice("tool_choice", words);
+  const choice = isObject(given) ? body.within("tool_choice") : undefined;
+  const made = choice && read(choice);
+  if (made === undefined) throw body.wrong("tool_choice", expected);
+  return made;
+}
+
+/** The form of an answer, as it goes to the hooks' thread. */
+export interface TextFormat {
+  readonly type: string;
+  readonly name?: string;
+  readonly schema?: unknown;
+  readonly strict?: boolean;
+}
+
+/** Bytes of a schema by which answers are checked, which the main thread does. */
+const MAX_SCHEMA_BYTES = 64 * 1024;
+
+/** The schema that an answer has to fit, as JSON; undefined if it need not, or if it is too large for checks. */
+export function strictSchema({ schema, strict = false }: TextFormat): Uint8Array | undefined {
+  const written = strict && isObject(schema) ? writeRequest(schema) : undefined;
+  return written !== undefined && written.length > MAX_SCHEMA_BYTES ? undefined : written;
+}

@@ -1,0 +1,38 @@
+import type { Members } from "./members.ts";
+
+/** Facts about a request for a text that concern its answer. */
+export interface TextWish {
+  /** The model's name; empty = the only one. */
+  readonly model: string;
+  /** True = the answer comes in parts. */
+  readonly isStream: boolean;
+  /** True = the last part has the usage. */
+  readonly includeUsage: boolean;
+  /** Text before the answer, in UTF-8: a message between threads has room for few strings. */
+  readonly echo: Uint8Array;
+  /** Members of the request that the answer repeats, as JSON; absent = there are none. */
+  readonly told?: Uint8Array;
+  /** The JSON schema that a whole answer has to fit, as JSON; absent = there is none. */
+  readonly schema?: Uint8Array | undefined;
+  /** Requests of which the first one is made for which the model's hooks have the function; one at least. */
+  readonly requests: readonly TextRequest[];
+}
+
+/** A request for a function of hooks. */
+interface TextRequest {
+  readonly entry: "chat" | "complete";
+  /** As JSON. */
+  readonly request: Uint8Array;
+}
+
+/** Texts that end an answer: the most that OpenAI takes is four, other servers take more. */
+const MAX_STOPS = 64;
+
+/** Reads the texts that end an answer: one, or a list. */
+export function readStop(body: Members, name = "stop"): readonly string[] {
+  const stop = body.value(name) ?? [];
+  if (typeof stop === "string") return [stop];
+  const isTexts = Array.isArray(stop) && stop.length <= MAX_STOPS && stop.every((each) => typeof each === "string");
+  if (isTexts) return stop;
+  throw body.wrong(name, `a text, or a list of at most ${MAX_STOPS} texts`);
+}
