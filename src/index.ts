@@ -31,6 +31,14 @@ export {
   type StageHandle,
 } from "./hooks/hooks.ts";
 export type { InferenceContext, InferenceData, InferenceResponse } from "./hooks/inference-handlers.ts";
+export type {
+  ImageAnswer,
+  ImageRequest,
+  SpeakAnswer,
+  SpeakRequest,
+  TranscribePart,
+  TranscribeRequest,
+} from "./hooks/media-request.ts";
 export type { RawAnswer, RawEvent, RawPart, RawParts, RawRequest } from "./hooks/raw-request.ts";
 export type {
   ChatContent,

@@ -4,6 +4,7 @@ import type { Values } from "../tensor/plain-value.ts";
 import type { Signature, TensorSpec } from "../tensor/signature/signature.ts";
 import type { Tensor, Tensors } from "../tensor/tensor.ts";
 import type { CheckedHooks, Specs, TensorsOf } from "./declared-hooks.ts";
+import type { MediaFunctions } from "./media-request.ts";
 import type { ContextRoute } from "./raw-request.ts";
 import type { TextFunctions } from "./text-request.ts";
 
@@ -14,7 +15,9 @@ export const SKIP_KEY = "ml-serving-ignore";
  * A hook file: all members are optional, and so are the later arguments of each function.
  * The names stay in snake_case because users bring them from Python.
  */
-export interface Hooks<State extends object = AnyState, Inputs = Tensors> extends TextFunctions<HookContext<State>> {
+export interface Hooks<State extends object = AnyState, Inputs = Tensors>
+  extends TextFunctions<HookContext<State>>,
+    MediaFunctions<HookContext<State>> {
   /** Called once per hook thread before the first request; its result becomes `ctx.global_ctx`. */
   readonly init_hook?: (params: InitParams, ctx: InitContext) => unknown;
   /** Before the model: one function for a single model, or one slot per model, `null` = no hook. */

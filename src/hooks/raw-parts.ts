@@ -19,13 +19,24 @@ export function partsOf(value: unknown): (() => RawIterator) | undefined {
   return typeof next === "function" ? () => value as RawIterator : undefined;
 }
 
+/** The same parts, each made into bytes. Is left as those are. */
+export function mapParts(parts: RawIterator, toBytes: (value: unknown) => Uint8Array): AsyncIterator<unknown, unknown> {
+  return {
+    next: async () => {
+      const step = await parts.next();
+      return step.done === true ? step : { done: false, value: toBytes(await step.value) };
+    },
+    return: async (value) => (await parts.return?.(value)) ?? { done: true, value },
+  };
+}
+
 /**
  * Ends a body in parts that no one has begun, wherever it is in what a hook returned: a file or a connection would stay
  * open. Does not wait for that.
  */
 export function leaveUnbegun(returned: unknown): void {
-  const { body, 0: first } = Object(returned) as { body?: unknown; 0?: unknown };
-  for (const each of [returned, body, first]) leaveParts(each).catch(() => {});
+  const { body, audio, 0: first } = Object(returned) as { body?: unknown; audio?: unknown; 0?: unknown };
+  for (const each of [returned, body, audio, first]) leaveParts(each).catch(() => {});
 }
 
 async function leaveParts(value: unknown): Promise<void> {

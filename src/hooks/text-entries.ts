@@ -4,23 +4,36 @@ import { elementNumbers } from "../tensor/elements.ts";
 import { toJsonText } from "../tensor/json-text.ts";
 import { isObject } from "../tensor/record.ts";
 import { isTensor, type Tensor } from "../tensor/tensor.ts";
+import { checkMembers, type Refuse, refusal, toUsage } from "./given-members.ts";
+import { sealImages, sealSpeech, toTranscript } from "./media-entries.ts";
 import type { RawCall, RawEntry, RawResult, RawStream } from "./raw-entry.ts";
-import { partsOf, type RawIterator } from "./raw-parts.ts";
-import type { ChatContent, ChatMessage, TextUsage } from "./text-request.ts";
+import { mapParts, partsOf } from "./raw-parts.ts";
+import type { ChatContent, ChatMessage } from "./text-request.ts";
 
 /** Names of the functions, which are also those of their entries. */
-export const TEXT_FUNCTIONS = ["chat", "complete", "embed", "rerank"] as const;
+export const TEXT_FUNCTIONS = ["chat", "complete", "embed", "rerank", "transcribe", "speak", "generateImage"] as const;
 type TextFunctionName = (typeof TEXT_FUNCTIONS)[number];
 
 /** Bytes of one part: the main thread reads them in one go. */
 const MAX_PART_BYTES = 4 * 1024 * 1024;
 
 const FINISH_REASONS: readonly unknown[] = ["stop", "length", "tool_calls", "content_filter"];
-const MEMBERS: Readonly<Record<TextFunctionName, readonly string[]>> = {
+/** Members of a part of an answer that is a text. */
+const MEMBERS = {
   chat: ["text", "reasoning", "refusal", "toolCalls", "usage", "finishReason"],
   complete: ["text", "usage", "finishReason"],
-  embed: ["embeddings", "usage"],
-  rerank: ["scores", "usage"],
+  transcribe: ["text", "segments", "words", "language", "duration", "usage"],
+} as const;
+type SpeakingName = keyof typeof MEMBERS;
+
+const SEALS: Readonly<Record<TextFunctionName, (returned: unknown) => RawResult | RawStream>> = {
+  chat: (returned) => sealText(returned, "chat"),
+  complete: (returned) => sealText(returned, "complete"),
+  embed: (returned) => sealNumbers(returned, "embed"),
+  rerank: (returned) => sealNumbers(returned, "rerank"),
+  transcribe: (returned) => sealText(returned, "transcribe"),
+  speak: sealSpeech,
+  generateImage: sealImages,
 };
 
 type AnyFunction = (request: unknown, ctx: unknown) => unknown;
@@ -46,11 +59,11 @@ export function hasTextFunctions(hooks: object): boolean {
 }
 
 function toEntry(name: TextFunctionName, hooks: object, declared: AnyFunction): RawEntry {
-  const isText = name === "chat" || name === "complete";
+  const read = name === "transcribe" ? readSound : readRequest;
   return {
     place: name,
-    call: ({ body }: RawCall, ctx) => declared.call(hooks, readRequest(body), ctx),
-    seal: (returned) => ofHook(name, () => (isText ? sealText(returned, name) : sealNumbers(returned, name))),
+    call: (call: RawCall, ctx) => declared.call(hooks, read(call), ctx),
+    seal: (returned) => ofHook(name, () => SEALS[name](returned)),
   };
 }
 
@@ -66,11 +79,17 @@ function ofHook<Made>(name: TextFunctionName, make: () => Made): Made {
 }
 
 /** The request that a protocol has checked, with each message's texts as one, and the bytes of images and sound. */
-function readRequest(body: Buffer): unknown {
+function readRequest({ body }: RawCall): unknown {
   const request = JSON.parse(body.toString()) as { readonly messages?: readonly ChatMessage[] };
   const { messages } = request;
   if (messages === undefined) return request;
   return { ...request, messages: messages.map(withContent) };
+}
+
+/** The request that is among the facts, with the file that is the body. */
+function readSound({ facts, body }: RawCall): unknown {
+  const { mediaType, ...request } = JSON.parse(String(facts.request));
+  return { ...request, audio: { bytes: new Uint8Array(body), mediaType } };
 }
 
 function withContent(message: ChatMessage): ChatMessage {
@@ -84,35 +103,23 @@ function withBytes(content: ChatContent): ChatContent {
   return { ...media, bytes: new Uint8Array(Buffer.from(base64 ?? "", "base64")) } as ChatContent;
 }
 
-function sealText(returned: unknown, name: TextFunctionName): RawResult | RawStream {
+function sealText(returned: unknown, name: SpeakingName): RawResult | RawStream {
   const open = partsOf(returned);
   const contentType = "application/x-ndjson";
   if (open === undefined) return { status: 200, contentType, body: toPart(returned, "returned", name) };
-  return { status: 200, contentType, open: () => sealed(open(), name) };
-}
-
-/** Is left as the generator is that it reads. */
-function sealed(parts: RawIterator, name: TextFunctionName): AsyncIterator<unknown, unknown> {
-  return {
-    next: async () => {
-      const step = await parts.next();
-      if (step.done === true) return step;
-      const value = await step.value;
-      return { done: false, value: ofHook(name, () => toPart(value, "yielded", name)) };
-    },
-    return: async (value) => (await parts.return?.(value)) ?? { done: true, value },
-  };
+  const toYielded = (value: unknown) => ofHook(name, () => toPart(value, "yielded", name));
+  return { status: 200, contentType, open: () => mapParts(open(), toYielded) };
 }
 
 /** A part as JSON, which the server trusts no more than anything else of this thread. */
-function toPart(value: unknown, verb: string, name: TextFunctionName): Uint8Array {
+function toPart(value: unknown, verb: string, name: SpeakingName): Uint8Array {
   const refuse = refusal(name, verb);
   if (typeof value !== "string" && !isObject(value)) {
     const missing = value === undefined ? " (is a return, or an await, missing?)" : "";
     throw refuse(`${kindOf(value)}${missing}`, 'a text, or an object such as { text: "Hi", finishReason: "stop" }');
   }
   const part: Readonly<Record<string, unknown>> = typeof value === "string" ? { text: value } : value;
-  checkMembers(part, name, refuse);
+  checkMembers(part, MEMBERS[name], refuse);
   for (const member of ["text", "reasoning", "refusal"]) {
     const text = part[member];
     if (text !== undefined && typeof text !== "string") throw refuse(`${kindOf(text)} as ${member}`, "a text");
@@ -121,22 +128,10 @@ function toPart(value: unknown, verb: string, name: TextFunctionName): Uint8Arra
   if (finishReason !== undefined && !FINISH_REASONS.includes(finishReason))
     throw refuse(`the finishReason ${String(finishReason).slice(0, 100)}`, FINISH_REASONS.join(", "));
   const made = { ...part, toolCalls: toCalls(toolCalls, refuse), usage: toUsage(usage, refuse) };
-  const bytes = Buffer.from(toJsonText(made));
+  const spans = name === "transcribe" && toTranscript(part, refuse);
+  const bytes = Buffer.from(toJsonText({ ...made, ...spans }));
   if (bytes.length <= MAX_PART_BYTES) return bytes;
   throw refuse(`${bytes.length} bytes at once`, `${MAX_PART_BYTES} at most; yield a long text in pieces`);
-}
-
-type Refuse = (what: string, expected: string) => ServingError;
-
-function refusal(name: string, verb: string): Refuse {
-  return (what, expected) => new ServingError("internal", `The hook ${name} ${verb} ${what}; expected ${expected}.`);
-}
-
-function checkMembers(value: object, name: TextFunctionName, refuse: Refuse): void {
-  const known = MEMBERS[name];
-  const unknown = Object.keys(value).find((member) => !known.includes(member));
-  if (unknown === undefined) return;
-  throw refuse(`the member ${unknown}`, known.join(", "));
 }
 
 function toCalls(calls: unknown, refuse: Refuse): object[] | undefined {
@@ -154,36 +149,22 @@ function toCalls(calls: unknown, refuse: Refuse): object[] | undefined {
   });
 }
 
-function toUsage(usage: unknown, refuse: Refuse): TextUsage | undefined {
-  if (usage === undefined) return undefined;
-  if (!isObject(usage)) throw refuse(`${kindOf(usage)} as usage`, "an object such as { promptTokens: 5 }");
-  const { promptTokens, completionTokens } = usage;
-  return { promptTokens: toCount(promptTokens, refuse), completionTokens: toCount(completionTokens, refuse) };
-}
-
-function toCount(count: unknown, refuse: Refuse): number | undefined {
-  if (count === undefined || (typeof count === "number" && Number.isSafeInteger(count) && count >= 0)) return count;
-  throw refuse(`usage with ${String(count).slice(0, 100)}`, "whole numbers of tokens");
-}
-
 /** Tokens that a function does not tell. */
 const NOT_TOLD = 0xffffffff;
 
 /** Rows, columns and tokens as three uint32 and a fourth that is 0, then the numbers as float32. */
-function sealNumbers(returned: unknown, name: TextFunctionName): RawResult {
+function sealNumbers(returned: unknown, name: "embed" | "rerank"): RawResult {
   const refuse = refusal(name, "returned");
   const isVectors = name === "embed";
   const [member, example] = isVectors
-    ? ["embeddings", "a list of vectors with one for each text, or a tensor of rank 2"]
-    : ["scores", "a list with one number for each document"];
+    ? (["embeddings", "a list of vectors with one for each text, or a tensor of rank 2"] as const)
+    : (["scores", "a list with one number for each document"] as const);
   const isBare = Array.isArray(returned) || ArrayBuffer.isView(returned) || isTensor(returned);
-  const whole = isBare ? { [member as string]: returned } : returned;
-  if (!isObject(whole)) throw refuse(kindOf(returned), example as string);
-  checkMembers(whole, name, refuse);
+  const whole = isBare ? { [member]: returned } : returned;
+  if (!isObject(whole)) throw refuse(kindOf(returned), example);
+  checkMembers(whole, [member, "usage"], refuse);
   const usage = toUsage(whole.usage, refuse);
-  const { rows, columns, numbers } = toRows(whole[member as string], isVectors, (what) =>
-    refuse(what, example as string),
-  );
+  const { rows, columns, numbers } = toRows(whole[member], isVectors, (what) => refuse(what, example));
   const body = new ArrayBuffer(16 + 4 * numbers.length);
   new Uint32Array(body, 0, 4).set([rows, columns, usage?.promptTokens ?? NOT_TOLD]);
   new Float32Array(body, 16).set(numbers);

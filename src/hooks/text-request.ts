@@ -140,7 +140,11 @@ export interface ToolCallPart {
 }
 
 /** A whole answer, or a generator of its parts, which are sent as they are made to a client that takes them. */
-type InParts<Part> = Part | Promise<Part> | AsyncIterable<Part> | Generator<Part | Promise<Part>, void, undefined>;
+export type InParts<Part> =
+  | Part
+  | Promise<Part>
+  | AsyncIterable<Part>
+  | Generator<Part | Promise<Part>, void, undefined>;
 
 /** Rows of numbers: a tensor of rank 2, or a list of lists. */
 type NumberRows = Tensor | readonly (readonly number[] | Float32Array | Float64Array)[];

@@ -20,6 +20,8 @@ export interface Endpoint {
   readonly isEmpty?: boolean;
   /** Statuses of success; default 200 alone. */
   readonly statuses?: readonly number[];
+  /** The body's media type; default JSON. */
+  readonly bodyType?: string;
   /** The answer's media type; default JSON. */
   readonly contentType?: string;
   readonly schemas?: EndpointSchemas;
@@ -36,12 +38,14 @@ export function endpointPaths(tag: string, endpoints: readonly Endpoint[]): Path
 }
 
 function operation(tag: string, endpoint: Endpoint): object {
-  const { method, path, summary, description, statuses = [200], schemas: { body } = {} } = endpoint;
+  const { method, path, summary, description, statuses = [200] } = endpoint;
+  const { bodyType = "application/json", schemas: { body = { type: "object" } } = {} } = endpoint;
+  const content = { [bodyType]: { schema: body } };
   const answer = { description: "It is so.", ...answerContent(endpoint) };
   return {
     ...{ summary, tags: [tag], operationId: operationIdOf(method, path), parameters: pathParameters(path) },
     ...(description !== undefined && { description }),
-    ...(method === "POST" && { requestBody: { required: false, content: jsonContent(body ?? { type: "object" }) } }),
+    ...(method === "POST" && { requestBody: { required: false, content } }),
     responses: { ...Object.fromEntries(statuses.map((status) => [status, answer])), ...refusals() },
   };
 }

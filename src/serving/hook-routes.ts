@@ -38,6 +38,6 @@ export function toTextFunctions(models: readonly CatalogModel[]): FunctionsByMod
 export function textFunctionTexts(functions: FunctionsByModel, before: FunctionsByModel): readonly string[] {
   const changed = [...functions].filter(([model, names]) => before.get(model)?.join() !== names.join());
   return changed.map(
-    ([model, names]) => `the hooks of the model ${model} answer requests about texts by ${names.join(", ")}`,
+    ([model, names]) => `the hooks of the model ${model} answer requests about texts and media by ${names.join(", ")}`,
   );
 }

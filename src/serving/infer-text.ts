@@ -1,5 +1,6 @@
 import { ServingError } from "../errors.ts";
 import type { FinishReason, TextUsage, ToolCallPart } from "../hooks/text-request.ts";
+import type { RawHead } from "../pipeline/infer-request.ts";
 import { isObject } from "../tensor/record.ts";
 import { inferRaw, type RawResponse } from "./infer-raw.ts";
 import type { CallOptions, Lease } from "./inference-service.ts";
@@ -15,7 +16,15 @@ export interface TextPart {
   readonly toolCalls?: readonly (ToolCallPart & { readonly arguments: string })[];
   readonly usage?: TextUsage;
   readonly finishReason?: FinishReason;
+  /** Of a sound: its segments and words with their seconds, its language, and its own length in seconds. */
+  readonly segments?: readonly TimedText<"text">[];
+  readonly words?: readonly TimedText<"word">[];
+  readonly language?: string;
+  readonly duration?: number;
 }
+
+/** A text, and the seconds of a sound in which it is spoken. */
+export type TimedText<Name extends string = "text"> = Readonly<Record<"start" | "end", number> & Record<Name, string>>;
 
 /** Headers that hooks set. */
 type Headers = Readonly<Record<string, string>>;
@@ -24,8 +33,10 @@ type Headers = Readonly<Record<string, string>>;
 interface TextCall {
   /** The name of the function. */
   readonly entry: string;
-  /** The request that the function gets, as JSON. */
+  /** The request that the function gets, as JSON; of one with a file, the file. */
   readonly request: Uint8Array;
+  /** The request with a file, without the file; absent = it has none. */
+  readonly facts?: RawHead["facts"];
   readonly call: CallOptions;
 }
 
@@ -36,15 +47,18 @@ interface PartedCall extends TextCall {
 }
 
 /** Calls a function that answers with a text, whole or in parts; throws as {@link inferRaw} does. */
-export async function inferText(lease: Lease, { entry, request, call, take }: PartedCall): Promise<void> {
+export async function inferText(
+  lease: Lease,
+  { entry, facts = NO_FACTS, request, call, take }: PartedCall,
+): Promise<void> {
   const write = ({ body, metadata }: RawResponse) => take(readPart(body), metadata);
-  const answer = await inferRaw(lease, { entry, facts: NO_FACTS, body: request, call, write });
+  const answer = await inferRaw(lease, { entry, facts, body: request, call, write });
   if (answer.parts === undefined && answer.body.length > 0) await write(answer);
 }
 
 const NO_FACTS = {};
 
-const TEXTS = ["text", "reasoning", "refusal", "finishReason"];
+const TEXTS = ["text", "reasoning", "refusal", "finishReason", "language"];
 
 /** Nothing from a hook thread is trusted. */
 function readPart(body: Uint8Array): TextPart {
@@ -58,7 +72,15 @@ function readPart(body: Uint8Array): TextPart {
 }
 
 function isPart(part: unknown): part is TextPart {
-  return isObject(part) && TEXTS.every((name) => isTextOrAbsent(part[name])) && hasCalls(part) && hasUsage(part);
+  if (!isObject(part) || !TEXTS.every((name) => isTextOrAbsent(part[name]))) return false;
+  return hasCalls(part) && hasUsage(part) && isTimed(part.segments, "text") && isTimed(part.words, "word");
+}
+
+function isTimed(list: unknown = [], name: string): boolean {
+  const isNumber = (value: unknown) => typeof value === "number";
+  const isOne = (one: unknown) =>
+    isObject(one) && isNumber(one.start) && isNumber(one.end) && typeof one[name] === "string";
+  return Array.isArray(list) && list.every(isOne);
 }
 
 function isTextOrAbsent(value: unknown): boolean {
@@ -122,4 +144,55 @@ export async function inferNumbers(
       `The hook ${entry} gave ${rows} results for ${wanted} texts; expected one for each.`,
     );
   return { rows, columns, numbers, promptTokens: tokens === NOT_TOLD ? undefined : tokens, headers };
+}
+
+/** A picture that a function has made. */
+export interface MadeImage {
+  readonly bytes: Uint8Array;
+  readonly revisedPrompt?: string | undefined;
+}
+
+/** Pictures that a function has made. */
+export interface ImagesAnswer {
+  readonly images: readonly MadeImage[];
+  /** Undefined = the function does not tell. */
+  readonly usage: TextUsage | undefined;
+  readonly headers: Headers;
+}
+
+/** Calls the function that makes so many pictures; throws as {@link inferRaw} does. */
+export async function inferImages(
+  lease: Lease,
+  request: Uint8Array,
+  call: CallOptions,
+  wanted: number,
+): Promise<ImagesAnswer> {
+  const entry = "generateImage";
+  const { body, metadata: headers } = await inferRaw(lease, { entry, facts: NO_FACTS, body: request, call });
+  const { head, from } = readHead(body);
+  const { images: told, usage } = head;
+  if (!Array.isArray(told) || !hasUsage({ usage })) throw malformed();
+  if (told.length !== wanted)
+    throw new ServingError("internal", `The hook ${entry} gave ${told.length} pictures; expected ${wanted}.`);
+  let at = from;
+  const images = told.map((image: unknown): MadeImage => {
+    if (!isObject(image) || typeof image.size !== "number" || !isTextOrAbsent(image.revisedPrompt)) throw malformed();
+    const bytes = body.subarray(at, at + image.size);
+    at += image.size;
+    if (bytes.length !== image.size) throw malformed();
+    return { bytes, revisedPrompt: image.revisedPrompt as string | undefined };
+  });
+  return { images, usage: usage as TextUsage | undefined, headers };
+}
+
+function readHead(body: Uint8Array): { head: Readonly<Record<string, unknown>>; from: number } {
+  const bytes = Buffer.from(body.buffer, body.byteOffset, body.byteLength);
+  const from = bytes.length < 4 ? 0 : 4 + bytes.readUInt32LE(0);
+  try {
+    const head: unknown = JSON.parse(bytes.subarray(4, from).toString());
+    if (isObject(head)) return { head, from };
+  } catch {
+    // It is no JSON.
+  }
+  throw malformed();
 }

@@ -177,7 +177,7 @@ describe("the log", () => {
     writeFileSync(file, helper);
     const server = await startServer({ models: { own: { driver: "null", hooks: file } }, http: {}, log });
     const told = () => events.map(([text]) => text).filter((text) => text.startsWith("the hooks of the model own"));
-    const start = "the hooks of the model own answer requests about texts by";
+    const start = "the hooks of the model own answer requests about texts and media by";
     expect(told()).toEqual([`${start} embed`]);
     await server.unload("own");
     await server.load("own");

@@ -4,6 +4,7 @@ import { isLargeText } from "../../platform/codec-host/large-message.ts";
 import { cutText } from "../../platform/text/cut-text.ts";
 import type { CallOptions, InferenceService, InferResponse, Lease } from "../../serving/inference-service.ts";
 import { imageFormat } from "../../tensor/media/image-format.ts";
+import { soundType } from "../../tensor/media/sound-format.ts";
 import type { Signature } from "../../tensor/signature/signature.ts";
 import { byteSize, createTensor, elementCount, type Tensor, type Tensors } from "../../tensor/tensor.ts";
 import { answeredTensors } from "../answered-tensors.ts";
@@ -241,13 +242,6 @@ class Media {
   }
 }
 
-/** Beginnings of files of sound. */
-const SOUNDS: readonly (readonly [mimeType: string, beginning: RegExp])[] = [
-  ["audio/wav", /^RIFF[\s\S]{4}WAVE/],
-  ["audio/ogg", /^OggS/],
-  ["audio/flac", /^fLaC/],
-  ["audio/mpeg", /^ID3|^\xff[\xfb\xf3\xf2]/],
-];
 /** Bytes within which a file of an image or sound has one that no text has. */
 const HEAD_BYTES = 64;
 
@@ -258,8 +252,7 @@ function mediaType(bytes: Uint8Array, told = ""): string | undefined {
   const format = imageFormat(bytes);
   // Of few letters, which other bytes may begin with.
   if (format !== undefined && format !== "pnm") return `image/${format}`;
-  const head = Buffer.from(bytes.subarray(0, 12)).toString("latin1");
-  return SOUNDS.find(([, beginning]) => beginning.test(head))?.[0];
+  return soundType(bytes);
 }
 
 /** Checks for a byte that no text has among the first ones, since `ID3` or `GIF89a` may begin a sentence. */

@@ -43,6 +43,8 @@ interface OpenaiRoute {
   readonly answer: (exchange: HttpExchange, service: InferenceService) => Promise<HttpAnswer>;
 }
 
+const importMedia = () => import("./answer-media.ts");
+
 // Loaded with the first request: most servers have none of them.
 const ROUTES: readonly OpenaiRoute[] = [
   {
@@ -68,6 +70,22 @@ const ROUTES: readonly OpenaiRoute[] = [
   {
     ...{ path: "/score", bases: [...BASES, ""], inParts: "possible" },
     answer: async (...call) => (await import("./answer-numbers.ts")).answerScore(...call),
+  },
+  {
+    ...{ path: "/audio/transcriptions", bases: BASES, inParts: true },
+    answer: async (...call) => (await importMedia()).answerTranscription(...call, "transcribe"),
+  },
+  {
+    ...{ path: "/audio/translations", bases: BASES, inParts: true },
+    answer: async (...call) => (await importMedia()).answerTranscription(...call, "translate"),
+  },
+  {
+    ...{ path: "/audio/speech", bases: BASES, inParts: true },
+    answer: async (...call) => (await importMedia()).answerSpeech(...call),
+  },
+  {
+    ...{ path: "/images/generations", bases: BASES, inParts: "possible" },
+    answer: async (...call) => (await importMedia()).answerImages(...call),
   },
 ];
 
@@ -163,6 +181,11 @@ const INPUT = { anyOf: [TEXT, { type: "array", minItems: 1, items: { type: "obje
 const STREAM = { type: "boolean", description: "true asks for the parts of the answer as events" };
 const CHOICES = { type: "object", properties: { choices: { type: "array" } } };
 
+const SOUND = {
+  ...{ type: "object", required: ["file"] },
+  properties: { file: { type: "string", format: "binary" }, model: TEXT, response_format: TEXT },
+};
+
 /** In OpenAPI; each is at the other bases too. */
 const ENDPOINTS: readonly Endpoint[] = [
   {
@@ -221,6 +244,28 @@ const ENDPOINTS: readonly Endpoint[] = [
         ...{ type: "object", required: ["text_1", "text_2"] },
         properties: { model: TEXT, text_1: TEXTS, text_2: TEXTS },
       },
+      answer: { type: "object", properties: { data: { type: "array" } } },
+    },
+  },
+  ...(["transcriptions", "translations"] as const).map((name) => ({
+    ...{ method: "POST", path: `/v1/audio/${name}`, bodyType: "multipart/form-data" },
+    summary: name === "translations" ? "Write down in English what is spoken" : "Write down what is spoken",
+    description: "By the function transcribe of a model's hook file; also at /v3 and /openai/v1.",
+    schemas: { body: SOUND, answer: { type: "object", properties: { text: TEXT } } },
+  })),
+  {
+    ...{ method: "POST", path: "/v1/audio/speech", summary: "Speak a text", contentType: "audio/*" },
+    description: "By the function speak of a model's hook file; also at /v3 and /openai/v1.",
+    schemas: {
+      body: { type: "object", required: ["input"], properties: { model: TEXT, input: TEXT, voice: TEXT } },
+      answer: { type: "string", format: "binary" },
+    },
+  },
+  {
+    ...{ method: "POST", path: "/v1/images/generations", summary: "Make pictures" },
+    description: "By the function generateImage of a model's hook file; also at /v3 and /openai/v1.",
+    schemas: {
+      body: { type: "object", required: ["prompt"], properties: { model: TEXT, prompt: TEXT, size: TEXT } },
       answer: { type: "object", properties: { data: { type: "array" } } },
     },
   },

@@ -101,7 +101,12 @@ async function whole(
   } finally {
     lease.release();
   }
-  return { ...jsonAnswer(answer.whole(schema && (await schemaCheck(schema)))), headers };
+  const made = answer.whole(schema && (await schemaCheck(schema)));
+  return { ...(typeof made === "string" ? plainAnswer(made) : jsonAnswer(made)), headers };
+}
+
+function plainAnswer(text: string): HttpAnswer {
+  return { contentType: "text/plain; charset=utf-8", body: Buffer.from(text) };
 }
 
 async function schemaCheck(schema: Uint8Array): Promise<(text: string) => void> {

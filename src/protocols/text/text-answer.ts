@@ -1,7 +1,7 @@
 import { randomUUID } from "node:crypto";
 import { failedPrecondition, ServingError } from "../../errors.ts";
 import type { PartForm } from "../../proxy/part-form.ts";
-import type { FinishReason, TextPart, TextUsage } from "../../serving/infer-text.ts";
+import type { FinishReason, TextPart, TextUsage, TimedText } from "../../serving/infer-text.ts";
 import { isObject } from "../../tensor/record.ts";
 
 /** Characters of an answer that is kept, as a whole one is, which is written in one go. */
@@ -39,8 +39,16 @@ export type TextStep =
   | { readonly kind: "call"; readonly index: number; readonly call: MadeCall }
   | { readonly kind: "arguments"; readonly index: number; readonly text: string };
 
+/** Facts about a sound beside its text, of all parts of an answer. */
+interface HeardSound extends Pick<TextPart, "language" | "duration"> {
+  readonly segments: TimedText<"text">[];
+  readonly words: TimedText<"word">[];
+}
+
 /** An answer at its end. */
 export interface MadeText {
+  /** Empty unless it is the text of a sound. */
+  readonly heard: HeardSound;
   readonly text: string;
   readonly reasoning: string;
   readonly refusal: string;
@@ -79,14 +87,15 @@ export interface TextWriter {
   step(step: TextStep): readonly string[];
   /** The parts that end a stream, each of which is made once it is asked for. */
   end(made: MadeText): Iterable<string>;
-  /** The whole answer. */
-  whole(made: MadeText): object;
+  /** The whole answer: what becomes JSON, or a plain text. */
+  whole(made: MadeText): object | string;
 }
 
 /** One answer while it is made: its parts one by one, or all of it. */
 export class TextAnswer {
   readonly #writer: TextWriter;
   readonly #calls: MadeCall[] = [];
+  #heard: HeardSound = { segments: [], words: [] };
   readonly #texts = { text: "", reasoning: "", refusal: "" };
   readonly #echo: string;
   #length: number;
@@ -130,6 +139,7 @@ export class TextAnswer {
   /** Adds a part to the whole answer; throws `failed_precondition` if that would be too long. */
   add(part: TextPart): void {
     this.#pieces++;
+    this.#hear(part);
     for (const step of this.#stepsOf(part)) {
       this.#keep(step);
       this.#count(step, WHOLE);
@@ -138,7 +148,7 @@ export class TextAnswer {
   }
 
   /** The whole answer; `check` gets its text if that is all of it, and has come to its end. */
-  whole(check?: (text: string) => void): object {
+  whole(check?: (text: string) => void): object | string {
     const { text, ...made } = this.#made();
     if (made.finish === "stop" && made.refusal === "" && made.calls.length === 0) check?.(text);
     return this.#writer.whole({ ...made, text: this.#echo + text });
@@ -153,7 +163,14 @@ export class TextAnswer {
 
   #made(): MadeText {
     const finish = this.#finish ?? (this.#calls.length > 0 ? "tool_calls" : "stop");
-    return { ...this.#texts, calls: this.#calls, finish, usage: this.#usage, begunMs: this.#begunMs };
+    return {
+      ...this.#texts,
+      heard: this.#heard,
+      calls: this.#calls,
+      finish,
+      usage: this.#usage,
+      begunMs: this.#begunMs,
+    };
   }
 
   #stepsOf({ text, reasoning, refusal, toolCalls = [], finishReason, usage }: TextPart): readonly TextStep[] {
@@ -182,6 +199,16 @@ export class TextAnswer {
   #keep(step: TextStep): void {
     if (step.kind === "arguments") (this.#calls[step.index] as MadeCall).arguments += step.text;
     else if (step.kind !== "call") this.#texts[step.kind] += step.text;
+  }
+
+  #hear({ segments = [], words = [], language, duration }: TextPart): void {
+    const { segments: before, words: wordsBefore } = this.#heard;
+    for (const each of segments) before.push(each);
+    for (const each of words) wordsBefore.push(each);
+    this.#heard = { ...this.#heard, ...(language && { language }), ...(duration !== undefined && { duration }) };
+    this.#pieces += segments.length + words.length;
+    for (const { text } of segments) this.#length += text.length;
+    for (const { word } of words) this.#length += word.length;
   }
 
   #count(step: TextStep, limits: Limits): void {

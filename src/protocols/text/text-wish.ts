@@ -20,9 +20,11 @@ export interface TextWish {
 
 /** A request for a function of hooks. */
 interface TextRequest {
-  readonly entry: "chat" | "complete";
-  /** As JSON. */
+  readonly entry: "chat" | "complete" | "transcribe";
+  /** As JSON; of `transcribe` the file. */
   readonly request: Uint8Array;
+  /** The request about a file. */
+  readonly facts?: { readonly request: string };
 }
 
 /** Texts that end an answer: the most that OpenAI takes is four, other servers take more. */

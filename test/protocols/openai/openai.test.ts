@@ -287,7 +287,7 @@ describe("a request that cannot be answered", () => {
   });
 
   it.each([
-    ["/v1/audio/speech", undefined],
+    ["/v1/audio/voices", undefined],
     ["/v1/chat/completion", "POST /v1/chat/completions"],
     ["/v3/embedings", "POST /v3/embeddings"],
     ["/openai/v1/rerankk", "POST /openai/v1/rerank"],
