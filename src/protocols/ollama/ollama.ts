@@ -1,3 +1,4 @@
+import type { IncomingMessage } from "node:http";
 import { ServingError } from "../../errors.ts";
 import type { HttpExchange } from "../../proxy/http-exchange.ts";
 import type { HttpAnswer, HttpRoute, InferenceRoute } from "../../proxy/http-route.ts";
@@ -65,11 +66,20 @@ function modelRoutes(service: InferenceService): readonly HttpRoute[] {
   };
   const get = { method: "GET", kind: "read" } as const;
   return [
+    { ...get, path: "/", takes: isOfOllama, answer: async () => RUNNING },
     { ...get, path: "/api/version", answer: async () => jsonAnswer({ version: API_VERSION }) },
     { ...get, path: "/api/tags", answer: () => list(false) },
     { ...get, path: "/api/ps", answer: () => list(true) },
     { method: "POST", path: "/api/show", kind: "read", answer: show },
   ];
+}
+
+/** Programs know Ollama by this text. */
+const RUNNING: HttpAnswer = { contentType: "text/plain; charset=utf-8", body: Buffer.from("Ollama is running") };
+
+/** Checks for Ollama's own clients: the address has other answers for browsers and everybody else. */
+function isOfOllama({ headers }: Pick<IncomingMessage, "headers">): boolean {
+  return headers["user-agent"]?.startsWith("ollama") === true;
 }
 
 /** Calls that change the models of Ollama. */

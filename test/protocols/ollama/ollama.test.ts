@@ -276,7 +276,17 @@ describe("models", () => {
     expect(JSON.parse((await send("/api/version")).text)).toEqual({
       version: expect.stringMatching(/^\d+\.\d+\.\d+$/),
     });
+  });
+
+  it("are of a server that runs, as its own clients ask, and no others", async () => {
+    for (const agent of ["ollama-js/0.6.3 (x64 linux Node.js/v20)", "ollama-python/0.6.3 (x86_64 linux) Python/3.12"]) {
+      const { status, text } = await send("/", undefined, { headers: { "user-agent": agent } });
+      expect([status, text]).toEqual([200, "Ollama is running"]);
+    }
     expect((await send("/", undefined, { method: "HEAD" })).status).toBe(200);
+    expect((await send("/")).text).toContain("POST / runs a model");
+    const html = await send("/", undefined, { headers: { accept: "text/html", "user-agent": "ollama-page" } });
+    expect(html.text).not.toContain("Ollama is running");
   });
 });
 
