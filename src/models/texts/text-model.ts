@@ -3,7 +3,7 @@ import { failedPrecondition, invalidArgument } from "../../errors.ts";
 import type { Logger } from "../../observability/logger.ts";
 import { convertTensor } from "../../tensor/convert-tensor.ts";
 import { DEFAULT_SIGNATURE, defaultSignatureName, type Signature } from "../../tensor/signature/signature.ts";
-import { createTensors, type Tensor, type Tensors } from "../../tensor/tensor.ts";
+import { createTensor, createTensors, type Tensor, type Tensors } from "../../tensor/tensor.ts";
 import { type EncodedTexts, textsOf } from "../../text/encoded-texts.ts";
 import { type PreparedText, readTextTask, type TextTask } from "../../text/text-task.ts";
 import { loadTokenizer, type TextInput, type Tokenizer } from "../../text/tokenizer.ts";
@@ -13,6 +13,25 @@ import type { TextChoices } from "./text-options.ts";
 
 /** The signature with the model's own inputs. */
 const TOKENS_SIGNATURE = "tokens";
+
+const NUMBERS = { dtype: "int64", shape: [-1] } as const;
+const TOKENS = { name: "tokens", dtype: "int64", shape: [-1, -1] } as const;
+const COUNT = { ...NUMBERS, name: "count" } as const;
+
+/**
+ * Signatures by which the tokens of texts are told, unless the model has others of these names. A row has as many
+ * tokens as its count says, so that those of several requests may be put together.
+ */
+const TOKENIZER_SIGNATURES: Readonly<Record<"tokenize" | "detokenize", Signature>> = {
+  tokenize: {
+    inputs: [
+      { name: "text", dtype: "bytes", shape: [-1] },
+      { name: "special_tokens", dtype: "bool", shape: [-1] },
+    ],
+    outputs: [TOKENS, COUNT, { ...NUMBERS, name: "max_tokens" }],
+  },
+  detokenize: { inputs: [TOKENS, COUNT], outputs: [{ name: "text", dtype: "bytes", shape: [-1] }] },
+};
 
 /** Inputs of encoders, with what each is of the texts. */
 const ENCODED: Readonly<Record<string, keyof Pick<EncodedTexts, "inputIds" | "attentionMask" | "tokenTypeIds">>> = {
@@ -118,7 +137,12 @@ class TextModel {
     const tokens = { ...signatures[this.#own], byInputs: true as const };
     return {
       ...this.#model,
-      signatures: { ...signatures, [DEFAULT_SIGNATURE]: { inputs, outputs }, [TOKENS_SIGNATURE]: tokens },
+      signatures: {
+        ...{ ...signatures, [DEFAULT_SIGNATURE]: { inputs, outputs }, [TOKENS_SIGNATURE]: tokens },
+        ...Object.fromEntries(
+          Object.entries(TOKENIZER_SIGNATURES).filter(([name]) => !Object.hasOwn(signatures, name)),
+        ),
+      },
       // Its time depends on the texts, and a copy for the main thread would not have the tokenizer.
       isSteady: false,
       lengthOf: (given, signature) => (signature === DEFAULT_SIGNATURE ? this.#lengthOf(given) : 0),
@@ -126,7 +150,10 @@ class TextModel {
         const { signature } = call;
         if (signature === TOKENS_SIGNATURE) return this.#model.predict(given, callWith(call, this.#own, call.outputs));
         const isOther = signature !== DEFAULT_SIGNATURE && Object.hasOwn(signatures, signature);
-        return isOther ? this.#model.predict(given, call) : this.#predict(given, call);
+        if (isOther) return this.#model.predict(given, call);
+        if (signature === "tokenize") return this.#tokenize(given, call);
+        if (signature === "detokenize") return this.#detokenize(given);
+        return this.#predict(given, call);
       },
       close: () => this.#model.close(),
     };
@@ -147,6 +174,37 @@ class TextModel {
   get #mostTokens(): number {
     const { task, choices, sizes } = this.#parts;
     return Math.min(choices.maxTokens ?? task.maxTokens ?? NO_LIMIT, sizes.tokens ?? NO_LIMIT);
+  }
+
+  /** Tokens of whole texts, however many the model takes; 0 = how many it takes is not known. */
+  async #tokenize({ text, special_tokens: special }: Tensors, { signal }: PredictCall): Promise<Tensors> {
+    const { tokenizer, task, choices } = this.#parts;
+    const rows: BigInt64Array[] = [];
+    for (const [index, one] of textsOf(text, "text").entries()) {
+      const options = { specialTokens: special?.data[index] !== 0, signal, maxTokens: Number.MAX_SAFE_INTEGER };
+      rows.push((await tokenizer.encode([one], { ...options, indices: [index] })).inputIds.data);
+    }
+    const width = rows.reduce((most, { length }) => Math.max(most, length), 0);
+    const tokens = new BigInt64Array(rows.length * width);
+    for (const [index, row] of rows.entries()) tokens.set(row, index * width);
+    const most = BigInt(choices.maxTokens ?? task.maxTokens ?? 0);
+    const each = (data: readonly bigint[]) => createTensor("int64", [rows.length], BigInt64Array.from(data));
+    return createTensors([
+      ["tokens", createTensor("int64", [rows.length, width], tokens)],
+      ["count", each(rows.map(({ length }) => BigInt(length)))],
+      ["max_tokens", each(rows.map(() => most))],
+    ]);
+  }
+
+  async #detokenize({ tokens, count }: Tensors): Promise<Tensors> {
+    if (tokens?.dtype !== "int64" || count?.dtype !== "int64") throw invalidArgument("tokens and count are no int64.");
+    const [rows = 0, width = 0] = tokens.shape;
+    const texts = Array.from({ length: rows }, (_, row) => {
+      const length = Math.min(width, Number(count.data[row] ?? 0));
+      const ids = tokens.data.subarray(row * width, row * width + Math.max(0, length));
+      return new TextEncoder().encode(this.#parts.tokenizer.decode(ids, { specialTokens: true }));
+    });
+    return createTensors([["text", createTensor("bytes", [rows], texts)]]);
   }
 
   async #predict(given: Tensors, call: PredictCall): Promise<Tensors> {

@@ -9,20 +9,25 @@ import { mostRows, type ServableDescription } from "../../serving/servable-descr
 import { elementNumbers } from "../../tensor/elements.ts";
 import { type ChosenSignature, chooseSignature } from "../../tensor/signature/choose-signature.ts";
 import { type TensorSpec, toSize } from "../../tensor/signature/signature.ts";
-import { byteSize, createTensor, createTensors, elementCount, type Tensor } from "../../tensor/tensor.ts";
+import { byteSize, createTensor, createTensors, elementCount, type Tensor, type Tensors } from "../../tensor/tensor.ts";
 import { answeredTensors } from "../answered-tensors.ts";
 import { readBody } from "../text/answer-text.ts";
 import { answerVectors, FLOATS } from "../text/answer-vectors.ts";
 import { hasEntry, leaseFor } from "../text/lease-for.ts";
 import { wrongMember } from "../text/members.ts";
+import { jsonAnswer } from "../text-answer.ts";
 import {
   type PairsWish,
+  readDetokenizeJob,
   readEmbedJob,
   readRerankJob,
   readScoreJob,
+  readTokenizeJob,
   writeRanks,
   writeRanksJob,
   writeScores,
+  writeTokens,
+  writeTokensJob,
 } from "./numbers-codec.ts";
 
 /** Answers `POST …/embeddings` by the function `embed` of hooks, or by a model that takes texts and gives vectors. */
@@ -188,4 +193,61 @@ function toScores(made: Tensor | undefined, count: number, model: string): Array
   const came = made === undefined ? "no scores" : `a tensor of ${made.dtype} of shape [${made.shape}]`;
   const message = `The model ${model} gave ${came} for ${count} pairs of texts; expected one number for each.`;
   throw new ServingError("internal", message);
+}
+
+/** Answers `POST /tokenize` in vLLM's form, by a model that takes texts. */
+export async function answerTokens(exchange: HttpExchange, service: InferenceService): Promise<HttpAnswer> {
+  const { model, text, specialTokens } = await readBody(exchange, readTokenizeJob, await exchange.readBody());
+  const special = createTensor("bool", [1], Uint8Array.of(Number(specialTokens)));
+  const inputs = { text, special_tokens: special };
+  const {
+    tokens: padded,
+    count,
+    max_tokens: most,
+  } = await runTokenizer({ exchange, service }, { model, name: "tokenize", inputs });
+  if (padded?.dtype !== "int64") throw noTokens();
+  const length = Number(count?.data[0] ?? 0);
+  const tokens = createTensor("int64", [1, length], padded.data.slice(0, length));
+  const maxTokens = Number(most?.data[0] ?? 0);
+  const body = isLargeText([tokens])
+    ? await exchange.encode(writeTokensJob, [tokens, maxTokens])
+    : writeTokens(tokens, maxTokens);
+  return { contentType: "application/json", body };
+}
+
+/** Answers `POST /detokenize`, likewise. */
+export async function answerTokenText(exchange: HttpExchange, service: InferenceService): Promise<HttpAnswer> {
+  const { model, tokens } = await readBody(exchange, readDetokenizeJob, await exchange.readBody());
+  const count = createTensor("int64", [1], BigInt64Array.of(BigInt(tokens.data.length)));
+  const inputs = { tokens, count };
+  const { text } = await runTokenizer({ exchange, service }, { model, name: "detokenize", inputs });
+  const [bytes] = text?.dtype === "bytes" ? text.data : [];
+  if (bytes === undefined) throw noTokens();
+  return jsonAnswer({ prompt: Buffer.from(bytes).toString() });
+}
+
+function noTokens(): ServingError {
+  return new ServingError("internal", "The model's tokenizer gave no tokens.");
+}
+
+interface TokenizerCall {
+  readonly model: string;
+  /** The signature. */
+  readonly name: "tokenize" | "detokenize";
+  readonly inputs: Readonly<Record<string, Tensor>>;
+}
+
+async function runTokenizer({ exchange, service }: Asked, { model, name, inputs }: TokenizerCall): Promise<Tensors> {
+  exchange.record.model = model;
+  const call = exchange.callInfo();
+  const isEnough = ({ signatures }: ServableDescription) => Object.hasOwn(signatures, name);
+  const own = { isEnough, does: "takes texts by its tokenizer.json, with -o texts=true" };
+  const lease = await leaseFor(service, { model, entries: [] }, call, own);
+  try {
+    const tensors = createTensors(Object.entries(inputs));
+    const signature = { name, spec: lease.description.signatures[name] };
+    return answeredTensors(await lease.infer({ signature, inputs: { kind: "tensors", tensors }, call }));
+  } finally {
+    lease.release();
+  }
 }

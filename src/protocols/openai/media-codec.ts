@@ -147,7 +147,7 @@ function readImages(bytes: Uint8Array): ImagesWish {
   const prompt = body.requiredText("prompt");
   const count = body.number("n", { isWhole: true, min: 1 }) ?? 1;
   if (count > MAX_IMAGES) throw wrongMember("n", String(count), `${MAX_IMAGES} at most: send several requests`);
-  const size = body.text("size") ?? "auto";
+  const size = body.text("size") || "auto";
   const [, width, height] = SIZE.exec(size) ?? [];
   if (width === undefined && size !== "auto") throw body.wrong("size", "WIDTHxHEIGHT in pixels, such as 512x512");
   if (body.value("response_format") === "url")

@@ -1,7 +1,8 @@
 import { defineJob } from "../../platform/codec-host/job.ts";
 import { JsonWriter } from "../../tensor/codecs/json/json-writer.ts";
+import { rowWriter } from "../../tensor/codecs/json/tensor-json.ts";
 import { isObject } from "../../tensor/record.ts";
-import type { Tensor } from "../../tensor/tensor.ts";
+import { createTensor, type Tensor } from "../../tensor/tensor.ts";
 import { parseMembers, writeRequest, wrongMember } from "../text/members.ts";
 import { checkTexts, readTexts } from "../text/text-input.ts";
 import { assertFinite, type EmbedWish, type NumbersWish, toTensor } from "../text/vectors-codec.ts";
@@ -82,6 +83,65 @@ function readScore(bytes: Uint8Array): PairsWish {
 
 /** {@link readScore} for a codec thread. */
 export const readScoreJob = defineJob(import.meta.url, "readScoreJob", readScore);
+
+/** A request for the tokens of a text. */
+export interface TokenizeWish {
+  readonly model: string;
+  readonly text: Tensor<"bytes">;
+  /** True = with those that the model needs around a text. */
+  readonly specialTokens: boolean;
+}
+
+/** Names of the text: those of vLLM, OpenVINO Model Server and llama.cpp. */
+const PROMPTS = ["prompt", "text", "content"] as const;
+
+/** Reads a request of tokenize. Throws likewise. */
+function readTokenize(bytes: Uint8Array): TokenizeWish {
+  const body = parseMembers(bytes);
+  const name = PROMPTS.find((each) => body.value(each) !== undefined) ?? PROMPTS[0];
+  if (body.value("messages") !== undefined) throw body.wrong("messages", "none: send the text itself as prompt");
+  if (body.boolean("return_token_strs") === true)
+    throw body.wrong("return_token_strs", "false: send detokenize tokens");
+  const text = toTensor([body.requiredText(name)]);
+  const specialTokens = body.boolean("add_special_tokens") ?? body.boolean("add_special") ?? true;
+  return { model: body.text("model") ?? "", text, specialTokens };
+}
+
+/** {@link readTokenize} for a codec thread. */
+export const readTokenizeJob = defineJob(import.meta.url, "readTokenizeJob", readTokenize);
+
+/** A request for the text of tokens. */
+export interface DetokenizeWish {
+  readonly model: string;
+  readonly tokens: Tensor<"int64">;
+}
+
+/** Reads a request of detokenize. Throws likewise. */
+function readDetokenize(bytes: Uint8Array): DetokenizeWish {
+  const body = parseMembers(bytes);
+  const tokens = body.list("tokens");
+  if (tokens === undefined) throw body.wrong("tokens", "a list of the numbers of tokens");
+  const wrong = tokens.findIndex((each) => !Number.isSafeInteger(each) || Number(each) < 0);
+  if (wrong !== -1) throw wrongMember(`tokens[${wrong}]`, "no number of a token", "a whole number, 0 or more");
+  const data = BigInt64Array.from(tokens, (each) => BigInt(Number(each)));
+  return { model: body.text("model") ?? "", tokens: createTensor("int64", [1, data.length], data) };
+}
+
+/** {@link readDetokenize} for a codec thread. */
+export const readDetokenizeJob = defineJob(import.meta.url, "readDetokenizeJob", readDetokenize);
+
+/** Writes the answer of tokenize, with the tokens in the only row; 0 = the model's limit is not known. */
+export function writeTokens(tokens: Tensor, maxTokens: number): Uint8Array {
+  const writer = new JsonWriter();
+  const [, count = 0] = tokens.shape;
+  writer.ascii(`{"count":${count},"max_model_len":${maxTokens === 0 ? null : maxTokens},"tokens":`);
+  rowWriter(writer, tokens, { separator: ",", bytes: () => {} })(0);
+  writer.ascii(',"token_strs":null}');
+  return writer.finish();
+}
+
+/** {@link writeTokens} for a codec thread. */
+export const writeTokensJob = defineJob(import.meta.url, "writeTokensJob", writeTokens);
 
 /** {@link readRerank} for a codec thread. */
 export const readRerankJob = defineJob(import.meta.url, "readRerankJob", readRerank);

@@ -29,7 +29,7 @@ export const openai: Protocol = {
 
 /** Beginnings behind `/v1` that are OpenAI's alone, those among them of routes that there are not. */
 const OWN =
-  "chat|completions|embeddings|rerank|score|responses|conversations|audio|images|videos|moderations|files|uploads|batches|" +
+  "chat|completions|embeddings|rerank|score|tokenize|detokenize|responses|conversations|audio|images|videos|moderations|files|uploads|batches|" +
   "fine_tuning|assistants|threads|vector_stores|realtime";
 
 /** Beginnings of the API's paths; the first one names its routes. */
@@ -70,6 +70,14 @@ const ROUTES: readonly OpenaiRoute[] = [
   {
     ...{ path: "/score", bases: [...BASES, ""], inParts: "possible" },
     answer: async (...call) => (await import("./answer-numbers.ts")).answerScore(...call),
+  },
+  {
+    ...{ path: "/tokenize", bases: [...BASES, ""], inParts: "possible" },
+    answer: async (...call) => (await import("./answer-numbers.ts")).answerTokens(...call),
+  },
+  {
+    ...{ path: "/detokenize", bases: [...BASES, ""], inParts: "possible" },
+    answer: async (...call) => (await import("./answer-numbers.ts")).answerTokenText(...call),
   },
   {
     ...{ path: "/audio/transcriptions", bases: BASES, inParts: true },
@@ -246,6 +254,11 @@ const ENDPOINTS: readonly Endpoint[] = [
       },
       answer: { type: "object", properties: { data: { type: "array" } } },
     },
+  },
+  {
+    ...{ method: "POST", path: "/v1/tokenize", summary: "Tell the tokens of a text" },
+    description: "By a model that takes texts, in vLLM's form; also at /v3, /openai/v1 and /tokenize.",
+    schemas: { body: { type: "object", properties: { model: TEXT, prompt: TEXT } }, answer: { type: "object" } },
   },
   ...(["transcriptions", "translations"] as const).map((name) => ({
     ...{ method: "POST", path: `/v1/audio/${name}`, bodyType: "multipart/form-data" },

@@ -41,8 +41,8 @@ export function hasEntry({ hooks }: ServableDescription, entry: string): boolean
 }
 
 function noFunction(model: string, entries: readonly string[], own: OwnAnswer | undefined): ServingError {
-  const other = own === undefined ? "" : `, or one that ${own.does}`;
-  const expected = `a model whose hook file has the function ${entries.join(" or ")}${other}`;
+  const hooked = entries.length === 0 ? [] : [`a model whose hook file has the function ${entries.join(" or ")}`];
+  const expected = [...hooked, ...(own === undefined ? [] : [`one that ${own.does}`])].join(", or ");
   const message = `The model ${model} does not answer this: expected ${expected}.`;
   return hintedError("not_found", message, { reason: "WRONG_PARAMETER", field: "model", expected });
 }

@@ -93,3 +93,43 @@ describe("score", () => {
     if (status === 404) expect(answer.body.error.message).toContain("or one that scores pairs of texts");
   });
 });
+
+describe("tokens", () => {
+  it.each([
+    ["/tokenize", "prompt"],
+    ["/v1/tokenize", "text"],
+    ["/v3/tokenize", "content"],
+    ["/openai/v1/tokenize", "prompt"],
+  ])("of a text are told at %s, for its member %s", async (path, member) => {
+    const answer = await post(path, { model: "pairs", [member]: "good bad" });
+    const expected = { count: 4, max_model_len: null, tokens: [2, 4, 5, 3], token_strs: null };
+    expect([answer.status, answer.body]).toEqual([200, expected]);
+    const alone = await post(path, { model: "few", [member]: "good bad", add_special_tokens: false });
+    expect(alone.body.tokens).toEqual([4, 5]);
+  });
+
+  it("of a long text are all told, and become the text again", async () => {
+    const { body } = await post("/tokenize", { model: "pairs", prompt: "good ".repeat(20_000) });
+    expect([body.count, body.tokens.length, body.tokens.at(-2)]).toEqual([20_002, 20_002, 4]);
+    for (const path of ["/detokenize", "/v1/detokenize"])
+      expect((await post(path, { model: "pairs", tokens: [2, 4, 5, 3] })).body).toEqual({
+        prompt: "[CLS] good bad [SEP]",
+      });
+    expect((await post("/detokenize", { model: "pairs", tokens: [] })).body).toEqual({ prompt: "" });
+  });
+
+  it.each([
+    ["/tokenize", { model: "pairs" }, 400, "prompt"],
+    ["/tokenize", { model: "pairs", prompt: ["a"] }, 400, "prompt"],
+    ["/tokenize", { model: "pairs", messages: [] }, 400, "messages"],
+    ["/tokenize", { model: "pairs", prompt: "a", return_token_strs: true }, 400, "return_token_strs"],
+    ["/tokenize", { model: "plain", prompt: "a" }, 404, "model"],
+    ["/detokenize", { model: "pairs", tokens: "good" }, 400, "tokens"],
+    ["/detokenize", { model: "pairs", tokens: [4, 1.5] }, 400, "tokens[1]"],
+    ["/detokenize", { model: "talk", tokens: [4] }, 404, "model"],
+  ])("%s refuses %j", async (path, body, status, param) => {
+    const answer = await post(path, body);
+    expect([answer.status, answer.body.error.param]).toEqual([status, param]);
+    if (status === 404) expect(answer.body.error.message).toContain("one that takes texts by its tokenizer.json");
+  });
+});
