@@ -73,7 +73,7 @@ const PICTURES = "the bytes of a PNG, JPEG or WebP, a list of them, or { images,
 /** Pictures of one answer: a client may ask for fewer. */
 const MAX_PICTURES = 64;
 
-/** Checks what `generateImage` returned: the length of a head as uint32, the head as JSON, the files of the pictures. */
+/** Checks what `generateImage` returned: the length of a head as uint32, the head as JSON, the pictures' files. */
 export function sealImages(returned: unknown): RawResult {
   const refuse = refusal("generateImage", "returned");
   const isOne = returned instanceof Uint8Array || (isObject(returned) && returned.bytes instanceof Uint8Array);

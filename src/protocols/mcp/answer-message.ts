@@ -154,7 +154,7 @@ const PAGE = 100;
 
 /** A cursor is the name of the last model before. */
 async function listPage({ cursor }: Message, { service }: MessageContext): Promise<object> {
-  const all = [...toolNames(service)];
+  const all = [...toolNames(service, "ready")];
   const before = cursor === undefined ? -1 : all.findIndex(([name]) => name === cursor);
   if (cursor !== undefined && before < 0)
     throw new RpcError(RPC.invalidParams, "params.cursor is none that was given; list from the beginning.");

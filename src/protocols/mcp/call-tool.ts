@@ -11,8 +11,10 @@ import { answeredTensors } from "../answered-tensors.ts";
 import { type NamedOutputs, writeOutputs } from "../kibernetika/http-outputs.ts";
 import { acquireModel } from "../kserve/model-ref.ts";
 import { findSignature } from "../tensorflow-serving/http-request.ts";
+import { hasEntry } from "../text/lease-for.ts";
+import { FUNCTION_TOOLS, type ToolFunction } from "./function-tools.ts";
 import { type MessageId, RPC, RpcError, type RpcResult, writeNotification } from "./messages.ts";
-import { isTool, toolNames } from "./tools.ts";
+import { findTool, isTool } from "./tools.ts";
 
 /** One call of a tool, and what its transport lends it. */
 export interface ToolCall {
@@ -38,14 +40,16 @@ export interface ToolCall {
  * there is not is an error of the protocol, {@link RpcError}.
  */
 export async function callTool(call: ToolCall): Promise<RpcResult> {
-  const model = toolNames(call.service).get(call.name);
-  if (model === undefined) throw unknownTool(call.name);
+  const tool = findTool(call.service, call.name);
+  if (tool === undefined) throw unknownTool(call.name);
+  const { model, entry } = tool;
   if (call.call.record) call.call.record.model = model;
   try {
-    const lease = await acquireModel(call.service, { model }, call.call);
+    const lease = await acquireTool(model, call);
     try {
-      if (!isTool(lease.description)) throw unknownTool(call.name);
-      return await run(lease, call);
+      const isThere = entry === undefined ? isTool(lease.description) : hasEntry(lease.description, entry);
+      if (!isThere) throw unknownTool(call.name);
+      return entry === undefined ? await run(lease, call) : await runFunction(lease, entry, call);
     } finally {
       lease.release();
     }
@@ -54,6 +58,36 @@ export async function callTool(call: ToolCall): Promise<RpcResult> {
     call.failed(reason);
     return { members: { content: [{ type: "text", text: ServingError.from(reason).message }], isError: true } };
   }
+}
+
+/** A tool whose model is being loaded is not an unknown one: its call may be made again. */
+async function acquireTool(model: string, { service, call }: ToolCall): Promise<Lease> {
+  try {
+    return await acquireModel(service, { model }, call);
+  } catch (reason) {
+    if (ServingError.from(reason).code !== "not_found") throw reason;
+    const state = service.index().find((one) => one.model === model && !one.isReady);
+    const why = state?.unavailableReason ?? "it is being loaded";
+    throw new ServingError("unavailable", `The model ${model} does not answer now: ${why}.`, { cause: reason });
+  }
+}
+
+/** Runs a function of hooks, whose parts are told, and joined to one text. */
+async function runFunction(lease: Lease, entry: ToolFunction, tool: ToolCall): Promise<RpcResult> {
+  const { signature, run: runIt } = FUNCTION_TOOLS[entry];
+  const inputs = await tool.inputs(signature);
+  let number = 0;
+  const tell = (text: string) => tellPart(tool, ++number, text.slice(0, MAX_MESSAGE));
+  const tensors = await runIt({ lease, inputs, call: tool.call, hold: tool.hold, tell });
+  const shown = new ShownAnswer(tool);
+  await shown.add({ outputs: { kind: "tensors", tensors }, contentType: undefined });
+  return shown.result(false);
+}
+
+async function tellPart({ progress }: ToolCall, number: number, message: string): Promise<void> {
+  if (progress === undefined) return;
+  const params = { progressToken: progress.token, progress: number, message };
+  await progress.send(writeNotification("notifications/progress", params));
 }
 
 function unknownTool(name: string): RpcError {
@@ -100,7 +134,7 @@ class ShownAnswer {
   }
 
   /** Adds an answer, or a part of one; resolves with the beginning of its text. */
-  async add(answer: InferResponse): Promise<string> {
+  async add(answer: Pick<InferResponse, "outputs" | "contentType">): Promise<string> {
     const outputs = Object.entries(answeredTensors(answer)).map(
       ([name, tensor]) => [name, this.#media.takeFrom(tensor, answer.contentType)] as const,
     );
@@ -117,10 +151,7 @@ class ShownAnswer {
   /** {@link add}, which the client is told of. */
   async tell(part: InferResponse): Promise<void> {
     const message = await this.add(part);
-    const { progress } = this.#tool;
-    if (progress === undefined) return;
-    const params = { progressToken: progress.token, progress: this.#parts.length, message };
-    await progress.send(writeNotification("notifications/progress", params));
+    await tellPart(this.#tool, this.#parts.length, message);
   }
 
   /** The values as text too, for clients that do not know the structured ones. */

@@ -17,6 +17,7 @@ import { defaultSignature } from "../kserve/model-metadata.ts";
 import { describeModel } from "../kserve/model-ref.ts";
 import { readInputs } from "../tensorflow-serving/http-request.ts";
 import { nestedSchema } from "../value-schema.ts";
+import { FUNCTION_TOOLS, TOOL_FUNCTIONS, type ToolFunction } from "./function-tools.ts";
 
 /** A tool as clients list it: https://modelcontextprotocol.io/specification/2025-11-25/server/tools. */
 export interface Tool {
@@ -33,21 +34,21 @@ const NAME_CHARACTERS = /[^A-Za-z0-9_-]/g;
 const MAX_NAME = 64;
 
 /**
- * The names of the models that are ready, and that the caller may know of, by the names of their tools. A name does not
- * depend on which of them are ready: where two would get the same, one that is called so has it, and others end in a
- * hash of their own.
+ * The names of the models that the caller may know of, by the names of their tools; `ready` = of those alone that
+ * answer now. A name does not depend on which of them are ready: where two would get the same, one that is called so
+ * has it, and others end in a hash of their own.
  */
-export function toolNames(service: InferenceService): ReadonlyMap<string, string> {
+export function toolNames(service: InferenceService, which: "all" | "ready"): ReadonlyMap<string, string> {
   const states = service.index();
   const models = [...new Set(states.map(({ model }) => model))];
-  const ready = new Set(states.flatMap(({ model, isReady }) => (isReady ? [model] : [])));
+  const listed = new Set(states.flatMap(({ model, isReady }) => (isReady || which === "all" ? [model] : [])));
   const users = new Map<string, number>();
   for (const model of models) users.set(plainName(model), (users.get(plainName(model)) ?? 0) + 1);
   const nameOf = (model: string) => {
     const plain = plainName(model);
     return plain !== model && (users.get(plain) ?? 0) > 1 ? hashedName(plain, model) : plain;
   };
-  return new Map(models.filter((model) => ready.has(model)).map((model) => [nameOf(model), model]));
+  return new Map(models.filter((model) => listed.has(model)).map((model) => [nameOf(model), model]));
 }
 
 function plainName(model: string): string {
@@ -61,14 +62,39 @@ function hashedName(plain: string, model: string): string {
   return `${plain.slice(0, MAX_NAME - HASH_CHARACTERS - 1)}_${hash}`;
 }
 
+/** A name for a function of the hooks of the model whose tool is called `name`. */
+function functionToolName(name: string, entry: ToolFunction): string {
+  const whole = `${name}_${entry}`;
+  return whole.length <= MAX_NAME ? whole : hashedName(name, whole);
+}
+
+/** A model, or a function of its hooks. */
+interface ToolTarget {
+  readonly model: string;
+  /** Absent = the model, or pipeline, itself. */
+  readonly entry?: ToolFunction;
+}
+
+/** Finds a tool of a model that may be loading; undefined = no model has, or could have, one of that name. */
+export function findTool(service: InferenceService, asked: string): ToolTarget | undefined {
+  const names = toolNames(service, "all");
+  const own = names.get(asked);
+  if (own !== undefined) return { model: own };
+  for (const [name, model] of names) {
+    const entry = TOOL_FUNCTIONS.find((each) => functionToolName(name, each) === asked);
+    if (entry !== undefined) return { model, entry };
+  }
+  return undefined;
+}
+
 /** Checks if a model is a tool: its inputs are known. */
 export function isTool(description: ServableDescription): boolean {
   return knownInputs(defaultSignature(description)) !== undefined;
 }
 
 /**
- * Those of some models whose inputs are known, as tools. Beyond the tensors that a document describes, one is there
- * without its schemas.
+ * Those of some models whose inputs are known, as tools, and the functions of their hooks. Beyond the tensors that a
+ * document describes, one is there without its schemas.
  */
 export async function describeTools(
   service: InferenceService,
@@ -77,11 +103,31 @@ export async function describeTools(
   const found = names.map(async ([name, model]) => {
     const description = await describeModel(service, { model }).catch(() => undefined);
     // Unloaded meanwhile.
-    return description === undefined || !isTool(description) ? [] : [{ name, description }];
+    return description === undefined ? [] : [{ name, description }];
   });
   const models = (await Promise.all(found)).flat();
-  const told = withinMost(models.map(({ name, description }) => [name, defaultSignature(description)]));
-  return models.map(({ name, description }, index) => toTool(name, told[index]?.[1] ?? {}, description));
+  const pipelines = models.filter(({ description }) => isTool(description));
+  const told = withinMost(pipelines.map(({ name, description }) => [name, defaultSignature(description)]));
+  const all = toolNames(service, "all");
+  return [
+    ...pipelines.map(({ name, description }, index) => toTool(name, told[index]?.[1] ?? {}, description)),
+    ...models.flatMap(({ name, description }) =>
+      functionTools(name, description).filter((tool) => !all.has(tool.name)),
+    ),
+  ];
+}
+
+function functionTools(name: string, { model, hooks }: ServableDescription): readonly Tool[] {
+  return TOOL_FUNCTIONS.filter((entry) => hooks?.entries?.includes(entry)).map((entry) => {
+    const { about, signature } = FUNCTION_TOOLS[entry];
+    const outputs = outputSchema(signature, false);
+    return {
+      ...{ name: functionToolName(name, entry), title: `${model}: ${entry}` },
+      description: cutText(hooks?.description === undefined ? about : `${about} ${hooks.description}`),
+      inputSchema: inputSchema(knownInputs(signature) ?? [], true),
+      ...(outputs && { outputSchema: outputs }),
+    };
+  });
 }
 
 function toTool(name: string, signature: Signature, description: ServableDescription): Tool {

@@ -5,6 +5,7 @@ import { authFiles, bearer, TOKENS } from "../../access/auth-fixture.ts";
 import { missingListeners } from "../../helpers/missing-listeners.ts";
 import { shareServer, startServer } from "../../helpers/start-server.ts";
 import { postForParts } from "../../proxy/read-parts.ts";
+import { textHooks } from "../openai/text-hooks.ts";
 import { toolModels } from "./tool-hooks.ts";
 
 const serve = shareServer(() => ({ mcp: true, models: toolModels() }));
@@ -349,5 +350,92 @@ describe("a request", () => {
     const { httpUrl } = await startServer({ models: { plain: { driver: "null" } } });
     const off = await fetch(`${httpUrl}/mcp`, { method: "POST", headers: TYPES, body: "{}" });
     expect(off.status).toBe(404);
+  });
+});
+
+describe("functions of hooks about texts", () => {
+  const serveTalk = shareServer(() => ({
+    mcp: true,
+    models: { talk: { driver: "null", hooks: textHooks() }, "talk.two": { driver: "null", hooks: textHooks() } },
+  }));
+
+  async function send(body: object, server = serveTalk()) {
+    const { httpUrl } = await server;
+    const answer = await fetch(`${httpUrl}/mcp`, { method: "POST", headers: TYPES, body: JSON.stringify(body) });
+    return JSON.parse(await answer.text());
+  }
+
+  it("are tools, beside those of models that take anything", async () => {
+    const { tools } = (await send(message("tools/list"))).result;
+    expect(tools.map(({ name }: { name: string }) => name)).toEqual(
+      ["talk", "talk_two"].flatMap((name) => [`${name}_chat`, `${name}_embed`, `${name}_rerank`]),
+    );
+    expect(tools[0]).toMatchObject({
+      ...{ title: "talk: chat", description: "Answers a message with a text." },
+      inputSchema: { required: ["message"], additionalProperties: false },
+      outputSchema: { required: ["text"] },
+    });
+    expect(tools[0].annotations).toBeUndefined();
+  });
+
+  it("answer with texts, vectors and scores", async () => {
+    expect((await send(call("talk_chat", { message: "two words" }))).result).toEqual({
+      content: [{ type: "text", text: "two words " }],
+      structuredContent: { text: "two words " },
+    });
+    const roles = await send(call("talk_chat", { message: "request", system: "be brief" }));
+    expect(JSON.parse(roles.result.structuredContent.text)).toMatchObject({
+      ...{ roles: ["system", "user"], tools: [], toolChoice: "none", responseFormat: { type: "text" } },
+    });
+    expect((await send(call("talk_two_embed", { texts: ["a", "bcd"] }))).result.structuredContent).toEqual({
+      embeddings: [
+        [1, 0.1, -2.5],
+        [3, 0.1, -2.5],
+      ],
+    });
+    const ranked = await send(call("talk_rerank", { query: "b", documents: ["a", "b"] }));
+    expect(ranked.result.structuredContent).toEqual({ scores: [0.25, 0.75] });
+  });
+
+  it("tell of the parts of a text as they are made", async () => {
+    const body = call("talk_chat", { message: "so be it" }, { _meta: { progressToken: "p" } });
+    const events = await (await postForParts(`${(await serveTalk()).httpUrl}/mcp`, body, TYPES)).rest();
+    const told = events.map((event) => JSON.parse(event.replace(/^data: /, "")));
+    expect(told.slice(0, 3).map(({ params }) => [params.progress, params.message])).toEqual([
+      [1, "so "],
+      [2, "be "],
+      [3, "it "],
+    ]);
+    expect(told.at(-1)).toMatchObject({ id: 1, result: { structuredContent: { text: "so be it " } } });
+  });
+
+  it.each([
+    ["no message", call("talk_chat"), "The argument message is missing"],
+    ["a message that is none", call("talk_chat", { message: [] }), "The argument message is empty"],
+    ["no texts", call("talk_embed", { texts: [] }), "The argument texts is empty; expected one text at least"],
+    ["an argument of another name", call("talk_rerank", { query: "b", texts: ["a"] }), "There is no argument texts"],
+    ["too much text", call("talk_chat", { message: "x".repeat(5_000_000) }), "expected 4194304 at most"],
+    ["a function that fails", call("talk_chat", { message: "fail" }), "The hook chat failed: no words"],
+  ])("answer %s with a result that says so", async (_, body, text) => {
+    const { result: answer } = await send(body);
+    expect(answer).toMatchObject({ isError: true, content: [{ text: expect.stringContaining(text) }] });
+  });
+
+  it("are no unknown tools while their model is loaded again", async () => {
+    const models = { talk: { driver: "null", hooks: textHooks() } };
+    const server = startServer({ mcp: true, allowControl: "local", models });
+    const { httpUrl } = await server;
+    const control = async (verb: string) =>
+      (await fetch(`${httpUrl}/v2/repository/models/talk/${verb}`, { method: "POST" })).status;
+    expect(await control("unload")).toBe(200);
+    const away = await send(call("talk_chat", { message: "hi" }), server);
+    expect(away.result).toEqual({
+      ...{ isError: true, content: [{ type: "text", text: "The model talk does not answer now: unloaded." }] },
+    });
+    const none = await send(call("talk_speak"), server);
+    expect(none.error).toEqual({ code: -32602, message: "Unknown tool: talk_speak" });
+    expect(await control("load")).toBe(200);
+    const back = await send(call("talk_chat", { message: "hi" }), server);
+    expect(back.result.structuredContent).toEqual({ text: "hi " });
   });
 });
