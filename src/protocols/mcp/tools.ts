@@ -131,7 +131,8 @@ function functionTools(name: string, { model, hooks }: ServableDescription): rea
 }
 
 function toTool(name: string, signature: Signature, description: ServableDescription): Tool {
-  const { model: title, decoupled = false, hooks, configured } = description;
+  const { model: title, decoupled = false, hooks, configured, models = [] } = description;
+  const leavesNothing = hooks === undefined && models.length > 0 && models.every(({ isPure }) => isPure === true);
   const inputs = knownInputs(signature) ?? [];
   const outputs = outputSchema(signature, decoupled);
   const told = hooks?.description ?? configured?.parameters?.get("description");
@@ -141,8 +142,8 @@ function toTool(name: string, signature: Signature, description: ServableDescrip
     description: cutText(told ?? aboutModel(title, defaultSignature(description))),
     inputSchema: inputSchema(inputs, signature.inputs !== undefined),
     ...(outputs && { outputSchema: outputs }),
-    // Hooks may do anything.
-    ...(hooks === undefined && { annotations: { readOnlyHint: true, openWorldHint: false } }),
+    // Hooks may do anything, and a state is what a run leaves behind.
+    ...(leavesNothing && { annotations: { readOnlyHint: true, openWorldHint: false } }),
   };
 }
 

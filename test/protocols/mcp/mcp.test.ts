@@ -4,6 +4,8 @@ import { describe, expect, it, vi } from "vitest";
 import { authFiles, bearer, TOKENS } from "../../access/auth-fixture.ts";
 import { missingListeners } from "../../helpers/missing-listeners.ts";
 import { shareServer, startServer } from "../../helpers/start-server.ts";
+import { tempFolder } from "../../helpers/temp-folder.ts";
+import { tableOf, toyEncoder } from "../../helpers/text-model.ts";
 import { postForParts } from "../../proxy/read-parts.ts";
 import { textHooks } from "../openai/text-hooks.ts";
 import { toolModels } from "./tool-hooks.ts";
@@ -351,6 +353,29 @@ describe("a request", () => {
     const off = await fetch(`${httpUrl}/mcp`, { method: "POST", headers: TYPES, body: "{}" });
     expect(off.status).toBe(404);
   });
+});
+
+it("tells that a tool changes nothing of models alone whose driver says so", async () => {
+  const driver = `
+    const spec = { name: "input_ids", dtype: "int64", shape: [-1] };
+    const signatures = { serving_default: { inputs: [spec], outputs: [spec] } };
+    export default {
+      name: "own",
+      options: {},
+      load: async () => ({ signatures, predict: async (inputs) => inputs, close: async () => {} }),
+    };`;
+  const folder = tempFolder({ "own.mjs": driver, "model.onnx": toyEncoder({ table: tableOf({}) }) });
+  const { httpUrl } = await startServer({
+    mcp: true,
+    models: { pure: { path: `${folder}/model.onnx` }, own: { driver: `${folder}/own.mjs`, path: folder } },
+  });
+  const body = JSON.stringify(message("tools/list"));
+  const answer = await fetch(`${httpUrl}/mcp`, { method: "POST", headers: TYPES, body });
+  const { result: listed } = JSON.parse(await answer.text());
+  expect(listed.tools.map(({ name, annotations }: Record<string, unknown>) => [name, annotations])).toEqual([
+    ["pure", { readOnlyHint: true, openWorldHint: false }],
+    ["own", undefined],
+  ]);
 });
 
 describe("functions of hooks about texts", () => {
