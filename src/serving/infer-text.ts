@@ -147,7 +147,7 @@ export async function inferNumbers(
 }
 
 /** A picture that a function has made. */
-export interface MadeImage {
+interface MadeImage {
   readonly bytes: Uint8Array;
   readonly revisedPrompt?: string | undefined;
 }

@@ -13,7 +13,7 @@ export const TOOL_FUNCTIONS = ["chat", "embed", "rerank"] as const;
 export type ToolFunction = (typeof TOOL_FUNCTIONS)[number];
 
 /** One call of a function, under its lease. */
-export interface FunctionCall {
+interface FunctionCall {
   readonly lease: Lease;
   readonly inputs: Tensors;
   readonly call: CallOptions;

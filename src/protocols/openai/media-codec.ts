@@ -8,7 +8,7 @@ import type { TextWish } from "../text/text-wish.ts";
 
 const FORMATS = ["json", "text", "srt", "verbose_json", "vtt"] as const;
 /** Forms of the text of a sound. */
-export type TranscriptFormat = (typeof FORMATS)[number];
+type TranscriptFormat = (typeof FORMATS)[number];
 
 /** A request for the text of a sound. */
 export interface TranscribeWish extends TextWish {
