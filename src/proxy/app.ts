@@ -6,7 +6,7 @@ import { answerRequest, chosenBy } from "./answer-request.ts";
 import { answerUnrouted, type Place } from "./answer-unrouted.ts";
 import { permitOrigin } from "./cors.ts";
 import { createErrorMiddleware, HttpError } from "./http-errors.ts";
-import type { HttpDependencies, HttpProtocol, HttpRoute, NamedHttpProtocol } from "./http-route.ts";
+import type { HttpDependencies, HttpProtocol, HttpRoute, InferenceRoute, NamedHttpProtocol } from "./http-route.ts";
 
 /** An Express application with the protocols' routes other than inference; it does not listen. */
 export function createApp(protocols: readonly NamedHttpProtocol[], dependencies: HttpDependencies): Express {
@@ -63,7 +63,8 @@ function unrouted(place: Place, dependencies: HttpDependencies): RequestHandler 
 /** Pattern of all URLs that belong to no protocol. */
 function nowhere(protocols: readonly HttpProtocol[]): HttpProtocol {
   const routes = listRoutes(protocols);
-  const told = listRoutes(protocols.filter(({ isOtherForm }) => isOtherForm !== true));
+  const own = protocols.filter(({ isOtherForm }) => isOtherForm !== true);
+  const told = listRoutes(own.map((each) => ({ ...each, inference: each.inference.filter(isTold) })));
   const there = told.filter((route) => !VERSION.test(route) || !routes.includes(route.replace(VERSION, "")));
   const refuse: HttpProtocol["refuse"] = ({ method, url = "" }) => {
     const asked = `${method} ${url.split("?", 1)[0]}`;
@@ -103,6 +104,10 @@ function listRoutes(protocols: readonly HttpProtocol[]): readonly string[] {
     ...routes.filter(isListed).map(({ path }) => `GET ${path}`),
   ]);
   return [...new Set(listed)];
+}
+
+function isTold({ isUntold }: InferenceRoute): boolean {
+  return isUntold !== true;
 }
 
 /** The part of a path that names a version; the same path without it is listed, where there is one. */

@@ -99,6 +99,8 @@ export interface InferenceRoute {
    * which `Accept` asks, or also any of a server with models that may give parts. Default: none.
    */
   readonly inParts?: true | "accepted" | "possible";
+  /** True if the error for an unknown URL, which has no room for all, does not tell it. Default false. */
+  readonly isUntold?: true | undefined;
   /** The handler for a URL, query included, if it belongs to this route; undefined for any other. */
   readonly find: (url: string) => RouteHandler | undefined;
 }

@@ -40,6 +40,7 @@ interface OpenaiRoute {
   readonly path: string;
   readonly bases: readonly string[];
   readonly inParts: NonNullable<InferenceRoute["inParts"]>;
+  readonly isUntold?: InferenceRoute["isUntold"];
   readonly answer: (exchange: HttpExchange, service: InferenceService) => Promise<HttpAnswer>;
 }
 
@@ -72,35 +73,38 @@ const ROUTES: readonly OpenaiRoute[] = [
     answer: async (...call) => (await import("./answer-numbers.ts")).answerScore(...call),
   },
   {
-    ...{ path: "/tokenize", bases: [...BASES, ""], inParts: "possible" },
+    ...{ path: "/tokenize", isUntold: true, bases: [...BASES, ""], inParts: "possible" },
     answer: async (...call) => (await import("./answer-numbers.ts")).answerTokens(...call),
   },
   {
-    ...{ path: "/detokenize", bases: [...BASES, ""], inParts: "possible" },
+    ...{ path: "/detokenize", isUntold: true, bases: [...BASES, ""], inParts: "possible" },
     answer: async (...call) => (await import("./answer-numbers.ts")).answerTokenText(...call),
   },
   {
-    ...{ path: "/audio/transcriptions", bases: BASES, inParts: true },
+    ...{ path: "/audio/transcriptions", isUntold: true, bases: BASES, inParts: true },
     answer: async (...call) => (await importMedia()).answerTranscription(...call, "transcribe"),
   },
   {
-    ...{ path: "/audio/translations", bases: BASES, inParts: true },
+    ...{ path: "/audio/translations", isUntold: true, bases: BASES, inParts: true },
     answer: async (...call) => (await importMedia()).answerTranscription(...call, "translate"),
   },
   {
-    ...{ path: "/audio/speech", bases: BASES, inParts: true },
+    ...{ path: "/audio/speech", isUntold: true, bases: BASES, inParts: true },
     answer: async (...call) => (await importMedia()).answerSpeech(...call),
   },
   {
-    ...{ path: "/images/generations", bases: BASES, inParts: "possible" },
+    ...{ path: "/images/generations", isUntold: true, bases: BASES, inParts: "possible" },
     answer: async (...call) => (await importMedia()).answerImages(...call),
   },
 ];
 
-function toInferenceRoute({ path, bases, inParts, answer }: OpenaiRoute, service: InferenceService): InferenceRoute {
+function toInferenceRoute(
+  { path, bases, inParts, isUntold, answer }: OpenaiRoute,
+  service: InferenceService,
+): InferenceRoute {
   const pattern = new RegExp(`^(?:${bases.join("|")})${path}/?(?:\\?|$)`);
   const handler = (exchange: HttpExchange) => answer(exchange, service);
-  return { path: `/v1${path}`, inParts, find: (url) => (pattern.test(url) ? handler : undefined) };
+  return { path: `/v1${path}`, inParts, isUntold, find: (url) => (pattern.test(url) ? handler : undefined) };
 }
 
 function refuse({ method, url = "" }: IncomingMessage, methods: readonly string[]): Error {
