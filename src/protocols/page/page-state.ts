@@ -81,9 +81,9 @@ async function describe(
 
 /** The routes of texts are loaded once models are there to answer them. */
 async function textsOf(description: ServableDescription): Promise<readonly TextUse[]> {
-  const { EMBEDDING_MODELS } = await import("../openai/answer-numbers.ts");
+  const { EMBEDDING_MODELS } = await import("../text/answer-vectors.ts");
   const { PAIR_MODELS } = await import("../openai/answer-numbers.ts");
-  const { hasEntry } = await import("../openai/lease-for.ts");
+  const { hasEntry } = await import("../text/lease-for.ts");
   return [
     ...(hasEntry(description, "chat") ? (["chat"] as const) : []),
     ...(hasEntry(description, "embed") || EMBEDDING_MODELS.isEnough(description) ? (["embed"] as const) : []),
