@@ -291,8 +291,8 @@ export class ManagedVersion {
   }
 
   #enter(state: VersionState, failure: unknown): void {
-    const isNew = state !== this.#state || failure !== this.#failure || state === "AVAILABLE" || state === "START";
-    if (!isNew) return;
+    // In any other state it may have reached another target than before, which somebody waits for.
+    if (state === "LOADING" && state === this.#state && failure === this.#failure) return;
     this.#state = state;
     this.#failure = failure;
     this.#on.change(this);

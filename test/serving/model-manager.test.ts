@@ -53,6 +53,20 @@ const eventOf = (manager: ModelManager, wanted: string) =>
   });
 
 describe("what should be served", () => {
+  it("is settled if it was wanted again, and a client unloaded it, while its last requests ran", async () => {
+    const { manager } = await observe([model(pipelineVersion(1n))]);
+    const servable = manager.servables()[0];
+    servable?.leases.take();
+    manager.aspire([]);
+    manager.aspire([model(changed(1n, "2"))]);
+    const [settled, unloaded] = [manager.settled(), manager.unload("m")];
+    await new Promise(setImmediate);
+    servable?.leases.release();
+    await unloaded;
+    expect(await settled).toEqual([]);
+    expect(states(manager)).toEqual(["m 1 END"]);
+  });
+
   it("is loaded, and what should not be any more is unloaded", async () => {
     const { manager, events } = await observe([model(pipelineVersion(1n))]);
     expect(states(manager)).toEqual(["m 1 AVAILABLE"]);
