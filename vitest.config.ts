@@ -36,6 +36,7 @@ const ALONE = [
   "test/hooks/host/{hook-*,image-tensors,inspect-hooks,start-hooks}.test.ts",
   "test/models/{while-counted,images/image-preprocessor,threads/*}.test.ts",
   "test/platform/codec-host/*.test.ts",
+  "test/simulation/**/*.test.ts",
   "test/platform/limits/{busy-connections,compression,connection-limit,fair-shares,held-places,linear-cost}.test.ts",
   "test/platform/limits/memory/{byte-list,container-room,image-reservation,thread-memory,young-garbage}.test.ts",
   "test/platform/native/{bind-functions,mapped-file,process-control,process-environment}.test.ts",

@@ -41,6 +41,10 @@ const CHECKS: Readonly<Record<string, Check>> = {
     what: "each kind of request alone, thousands of times, and loads of each driver: what the server holds before and after",
     steps: [BUILD, "tsx bench/leaks.ts"],
   },
+  simulation: {
+    what: "what is served, through histories that chance makes, with a clock and faults of their own: --minutes 2, --seed N for one",
+    steps: ["tsx scripts/check-simulation.ts"],
+  },
   fuzz: {
     what: "changed messages to every decoder for ten minutes; --tls: to the encrypted ports of a server",
     steps: [BUILD, "tsx scripts/fuzz.ts"],

@@ -1,0 +1,130 @@
+import { ServingError } from "../../../src/errors.ts";
+import { CancelSource } from "../../../src/platform/async/cancel-source.ts";
+import { createDeferred } from "../../../src/platform/async/promises.ts";
+import type { Door } from "./door.ts";
+import type { AskCommand, Command } from "./history.ts";
+import type { World } from "./world.ts";
+
+/** Something that a client, or whoever runs the server, waits for. */
+export interface Wait {
+  readonly what: string;
+  readonly since: number;
+}
+
+/** Codes of errors that clients may get whatever happens: others are the code's own failures. */
+const REFUSALS = new Set(["unavailable", "not_found", "invalid_argument", "failed_precondition", "resource_exhausted"]);
+const ENDS = new Set(["cancelled", "deadline_exceeded", "aborted"]);
+
+/** Clients and operators: they send what a history says, and know what they still wait for. */
+export class Clients {
+  readonly waits = new Set<Wait>();
+  /** Leases and keeps that only their holders can end. */
+  readonly held = new Set<string>();
+  /** Number of requests by how they ended. */
+  readonly ends = new Map<string, number>();
+  readonly #world: World;
+  readonly #door: Door;
+
+  constructor(world: World, door: Door) {
+    this.#world = world;
+    this.#door = door;
+  }
+
+  /** Begins what a command says; nothing waits for it. */
+  begin(command: Command, number: number): void {
+    const { do: kind, at: _, id: __, ...what } = command;
+    this.#world.note(`> ${kind} ${JSON.stringify(what)}`);
+    void this.#do(command, number).catch((reason) => this.#check(`${kind} ${number}`, reason));
+  }
+
+  async #do(command: Command, number: number): Promise<void> {
+    if (command.do === "ask") return this.#ask(command, `request ${number}`);
+    if (command.do === "wish") {
+      this.#door.wish(command.models);
+      await this.#wait(`wish ${number}`, this.#door.settled());
+    } else if (command.do === "load") {
+      await this.#wait(`load of ${command.model}`, this.#door.load(command.model));
+    } else if (command.do === "unload" || command.do === "unload with dependents") {
+      await this.#unload(command.model, command.do === "unload with dependents");
+    } else if (command.do === "reload hooks") await this.#wait("reload of hooks", this.#door.reloadHooks());
+    else if (command.do === "keep") this.#keep(command.model, command.forMs);
+    else await this.#statistics();
+  }
+
+  async #unload(model: string, dependents: boolean): Promise<void> {
+    await this.#wait(`unload of ${model}`, this.#door.unload(model, dependents));
+  }
+
+  async #statistics(): Promise<void> {
+    const { now } = this.#world.time;
+    await this.#wait("statistics", this.#door.statistics());
+    const ms = this.#world.time.now - now;
+    if (ms > 0) this.#world.violate("P13", `statistics took ${ms} ms`);
+  }
+
+  #keep(model: string, forMs: number): void {
+    const release = this.#door.keep(model);
+    if (release === undefined) return;
+    const name = `keep of ${model} ${this.#world.time.now}`;
+    this.held.add(name);
+    this.#world.time.after(forMs, name, () => {
+      this.#world.note(`${name} ends`);
+      this.held.delete(name);
+      release();
+    });
+  }
+
+  async #ask({ model, version, label, bodyMs, leavesAfterMs, queueTimeoutMs }: AskCommand, id: string): Promise<void> {
+    const signal = new CancelSource();
+    const asked = { ...{ model, label, id, signal }, version: version === undefined ? undefined : BigInt(version) };
+    const lease = this.#door.acquire(asked);
+    try {
+      if (bodyMs !== undefined) await this.#body(id, bodyMs);
+      if (leavesAfterMs !== undefined)
+        this.#world.time.after(leavesAfterMs, `${id} leaves`, () => this.#leave(id, signal));
+      const limits = queueTimeoutMs === undefined ? undefined : { queueTimeoutMs };
+      await this.#wait(id, this.#door.infer(lease, { ...asked, limits }));
+      this.#count("answered");
+    } finally {
+      lease.release();
+    }
+  }
+
+  #leave(id: string, signal: CancelSource): void {
+    this.#world.note(`${id} leaves`);
+    signal.abort(new ServingError("cancelled", "the client has left"));
+  }
+
+  async #body(id: string, ms: number): Promise<void> {
+    const name = `body of ${id}`;
+    this.held.add(name);
+    const come = createDeferred<void>();
+    this.#world.time.after(ms, name, come.resolve);
+    await come.promise;
+    this.held.delete(name);
+  }
+
+  async #wait(what: string, promise: Promise<unknown>): Promise<void> {
+    const wait = { what, since: this.#world.time.now };
+    this.waits.add(wait);
+    try {
+      await promise;
+      this.#world.note(`${what} is over`);
+    } finally {
+      this.waits.delete(wait);
+    }
+  }
+
+  #check(what: string, reason: unknown): void {
+    const code = reason instanceof ServingError ? reason.code : undefined;
+    this.#world.note(`${what} fails: ${String(reason)}`);
+    this.#count(code ?? "another error");
+    const isMade = String(reason).includes("fails as it should");
+    if (code !== undefined && (isMade || REFUSALS.has(code) || ENDS.has(code))) return;
+    this.#world.violate("P2", `${what} gets no reason that a client understands: ${String(reason)}`);
+  }
+
+  #count(end: string): void {
+    this.ends.set(end, (this.ends.get(end) ?? 0) + 1);
+  }
+}

@@ -1,0 +1,214 @@
+import type { VersionState, VersionStatus } from "../../../src/serving/version-status.ts";
+import type { Clients } from "./clients.ts";
+import type { Door } from "./door.ts";
+import type { Command, History, WishedModel } from "./history.ts";
+import { type Copy, printOf, type World } from "./world.ts";
+
+/** Time that a copy whose load nobody wants any more may take before another load begins, in milliseconds. */
+const GRACE_MS = 1000;
+/** Time that anything may wait for something that is under way nowhere, in milliseconds: a load waits for memory so long. */
+const STALL_MS = 10_500;
+
+/** States that may follow each other. */
+const NEXT: Readonly<Record<VersionState, readonly VersionState[]>> = {
+  START: ["START", "LOADING", "AVAILABLE", "END"],
+  LOADING: ["LOADING", "START", "AVAILABLE", "END"],
+  AVAILABLE: ["AVAILABLE", "UNLOADING"],
+  UNLOADING: ["END"],
+  END: ["START", "LOADING", "END"],
+};
+
+/** Everything that is checked after each step, and what it has to remember. */
+export class Invariants {
+  readonly #world: World;
+  readonly #door: Door;
+  readonly #clients: Clients;
+  readonly #history: History;
+  readonly #states = new Map<string, VersionState>();
+  /** Versions that were available at some time. */
+  readonly #served = new Set<string>();
+  #wished: readonly WishedModel[] = [];
+  #resolved = new Set<string>();
+  #stalledSince: number | undefined;
+  #isClosing = false;
+  /** Number of steps that the world had noted at the last check. */
+  #checked = -1;
+
+  constructor(parts: { world: World; door: Door; clients: Clients; history: History }) {
+    this.#world = parts.world;
+    this.#door = parts.door;
+    this.#clients = parts.clients;
+    this.#history = parts.history;
+    parts.door.onState((status) => this.#followState(status));
+  }
+
+  /** To be called before a command begins. */
+  begin(command: Command): void {
+    if (command.do.startsWith("unload")) this.#resolved.clear();
+    if (command.do !== "wish") return;
+    this.#wished = command.models;
+    const names = new Set(command.models.filter(({ versions }) => versions.length > 0).map(({ name }) => name));
+    for (const name of this.#resolved) if (!names.has(name)) this.#resolved.delete(name);
+  }
+
+  /** From now on nothing has to be served. */
+  close(): void {
+    this.#isClosing = true;
+  }
+
+  /** Checks what holds at any time. */
+  check(): void {
+    this.#stall();
+    if (this.#world.noted === this.#checked) return;
+    this.#checked = this.#world.noted;
+    const statuses = this.#door.statuses();
+    this.#stayAvailable(statuses);
+    this.#copies();
+    this.#places();
+    this.#memory();
+    this.#readiness();
+    this.#labels(statuses);
+  }
+
+  #followState({ model, version, state }: VersionStatus): void {
+    const slot = `${model}/${version}`;
+    const before = this.#states.get(slot) ?? "START";
+    this.#world.note(`${slot} ${before} → ${state}`);
+    this.#states.set(slot, state);
+    if (state === "AVAILABLE") this.#served.add(slot);
+    if (!NEXT[before].includes(state)) this.#world.violate("P14", `${slot} goes from ${before} to ${state}`);
+  }
+
+  /** P3: who could be asked can be asked, unless nobody wants it to be. */
+  #stayAvailable(statuses: readonly VersionStatus[]): void {
+    const names = new Set(statuses.map(({ model }) => model));
+    const resolved = new Set([...names].filter((name) => this.#door.resolves(name)));
+    for (const name of this.#resolved) {
+      if (resolved.has(name) || this.#isClosing || this.#door.isUnloaded(name)) continue;
+      const wished = this.#wished.find((model) => model.name === name)?.versions ?? [];
+      if (wished.length > 0) this.#world.violate("P3", `${name} was available, and is not any more`);
+    }
+    this.#resolved = resolved;
+  }
+
+  /** P11: two copies of a slot at most; those that do not end when they are told to are not counted. */
+  #copies(): void {
+    const { now } = this.#world.time;
+    const bySlot = new Map<string, Copy[]>();
+    for (const copy of this.#world.copies) {
+      const isGone = copy.state === "closed" || copy.state === "closing";
+      if (isGone || (copy.abandonedAt !== undefined && now - copy.abandonedAt >= GRACE_MS)) continue;
+      bySlot.set(copy.slot, [...(bySlot.get(copy.slot) ?? []), copy]);
+    }
+    for (const [slot, copies] of bySlot) {
+      const loading = copies.filter(({ isLoading, abandonedAt }) => isLoading && abandonedAt === undefined);
+      // What answers may be loaded again on demand meanwhile.
+      const mayLoad = this.#states.get(slot) === "AVAILABLE" ? 2 : 1;
+      if (copies.length > 2 || loading.length > mayLoad)
+        this.#world.violate("P11", `${slot} has ${copies.map(({ title, state }) => `${title} ${state}`).join(", ")}`);
+    }
+  }
+
+  /** P10: loads of versions that nothing serves yet, which none may begin without a place. */
+  #places(): void {
+    const { now } = this.#world.time;
+    const first = this.#world.copies.filter(({ slot, isLoading, abandonedAt }) => {
+      const isOver = abandonedAt !== undefined && now - abandonedAt >= GRACE_MS;
+      return isLoading && !isOver && this.#states.get(slot) === "LOADING";
+    });
+    if (first.length > this.#history.limits.loadThreads)
+      this.#world.violate("P10", `${first.map(({ title }) => title).join(", ")} load at once`);
+  }
+
+  /** P5: the models that are in memory, or on their way out of it. */
+  #memory(): void {
+    const { modelMemory } = this.#history.limits;
+    if (modelMemory === 0) return;
+    const inMemory = this.#world.copies.filter(({ isInMemory }) => isInMemory);
+    const bytes = inMemory.reduce((sum, { wish }) => sum + (wish.bytes ?? 1), 0);
+    if (bytes > modelMemory)
+      this.#world.violate(
+        "P5",
+        `${inMemory.map(({ title }) => title).join(", ")} take ${bytes} of ${modelMemory} bytes`,
+      );
+  }
+
+  /** P7: readiness never lies. */
+  #readiness(): void {
+    if (!this.#door.isReady()) return;
+    const wished = this.#wished.filter(({ name, versions }) => versions.length > 0 && !this.#door.isUnloaded(name));
+    const missing = wished.filter(({ name }) => !this.#resolved.has(name));
+    const isLie = this.#history.limits.strictReadiness ? missing.length > 0 : this.#resolved.size === 0;
+    if (isLie && missing.length > 0 && !this.#isClosing)
+      this.#world.violate("P7", `ready without ${missing.map(({ name }) => name).join(", ")}`);
+  }
+
+  /** P15: a label means a version that could be asked at some time. */
+  #labels(statuses: readonly VersionStatus[]): void {
+    if (this.#history.limits.allowLabelsForUnavailable) return;
+    for (const { model, version, labels } of statuses)
+      if (labels.length > 0 && !this.#served.has(`${model}/${version}`))
+        this.#world.violate("P15", `${labels.join(", ")} of ${model} means version ${version}, which was never served`);
+  }
+
+  /** P8: nothing waits while nothing at all is under way that it could wait for. */
+  #stall(): void {
+    const { underWay, copies, time } = this.#world;
+    const { waits, held } = this.#clients;
+    const loads = copies.filter(({ isLoading, abandonedAt }) => isLoading && abandonedAt === undefined);
+    const isStalled = underWay.size === 0 && held.size === 0 && (waits.size > 0 || loads.length > 0);
+    if (!isStalled) this.#stalledSince = undefined;
+    else if (this.#stalledSince === undefined) this.#stalledSince = time.now;
+    else if (time.now - this.#stalledSince > STALL_MS) {
+      const who = [...[...waits].map(({ what }) => what), ...loads.map(({ title, state }) => `${title} ${state}`)];
+      this.#world.violate(
+        "P8",
+        `nothing is under way for ${time.now - this.#stalledSince} ms, and there wait ${who.join(", ")}`,
+      );
+      this.#stalledSince = undefined;
+    }
+  }
+
+  /** P9 and P6: once all is quiet, what is served is what was wished. */
+  checkQuiet(): void {
+    for (const { what } of this.#clients.waits) this.#world.violate("P2", `${what} never ends`);
+    const statuses = this.#door.statuses();
+    for (const { name, versions } of this.#wished)
+      for (const wish of versions) this.#checkReached(statuses, { ...wish, model: name });
+    this.#checkGone(statuses);
+  }
+
+  #checkReached(statuses: readonly VersionStatus[], wish: Copy["wish"]): void {
+    const slot = `${wish.model}/${wish.version}`;
+    const status = statuses.find(({ model, version }) => model === wish.model && version === BigInt(wish.version));
+    if (this.#door.isUnloaded(wish.model)) return;
+    if (status === undefined) this.#world.violate("P6", `${slot} is wished, and is not known`);
+    // Its error says what became of it.
+    if (status === undefined || status.error !== undefined) return;
+    if (status.state !== "AVAILABLE") this.#world.violate("P9", `${slot} rests at ${status.state} without an error`);
+    const loaded = this.#world.copies.filter((copy) => copy.slot === slot && copy.state === "loaded");
+    if (loaded.length > 1) this.#world.violate("P9", `${slot} has ${loaded.length} copies`);
+    for (const copy of loaded)
+      if (copy.wish.print !== wish.print || copy.hooks !== wish.hooks)
+        this.#world.violate("P9", `${slot} serves ${copy.title} hooks ${copy.hooks}, and ${printOf(wish)} is wished`);
+  }
+
+  #checkGone(statuses: readonly VersionStatus[]): void {
+    for (const { model, version, state, error } of statuses) {
+      const wished = this.#wished.find(({ name }) => name === model)?.versions ?? [];
+      const isWished = wished.some((one) => BigInt(one.version) === version) && !this.#door.isUnloaded(model);
+      if (!isWished && state !== "END" && !(state === "AVAILABLE" && wished.length > 0))
+        this.#world.violate(
+          "P9",
+          `${model}/${version} rests at ${state}${error ? ` (${error.message})` : ""}, unwished`,
+        );
+    }
+  }
+
+  /** Once it is closed nothing is left. */
+  checkClosed(): void {
+    for (const { title, state } of this.#world.copies)
+      if (state !== "closed") this.#world.violate("P4", `${title} is ${state} after the end`);
+    for (const { what } of this.#clients.waits) this.#world.violate("P2", `${what} never ends`);
+  }
+}

@@ -1,0 +1,87 @@
+import { describe, expect, it, test } from "vitest";
+import type { Command } from "./history.ts";
+import { isKnown, KNOWN_FAULTS } from "./known-faults.ts";
+import { makeHistory } from "./make-history.ts";
+import { DAY } from "./quiet-history.ts";
+import { type Report, simulate } from "./simulate.ts";
+
+const SEEDS = 200;
+
+const textsOf = ({ violations }: Report) => violations.map(({ message }) => message);
+
+describe("what is served, through histories that chance makes", () => {
+  it(`keeps all its promises in the first ${SEEDS} of them`, async () => {
+    const broken: string[] = [];
+    for (let seed = 1; seed <= SEEDS; seed++) {
+      const { violations } = await simulate(makeHistory(seed));
+      const first = violations.find((violation) => !isKnown(violation));
+      if (first !== undefined) broken.push(`npm run check -- simulation --seed ${seed}: ${first.message}`);
+    }
+    expect(broken).toEqual([]);
+  });
+
+  it("is the same each time", async () => {
+    const [one, other] = [await simulate(makeHistory(7)), await simulate(makeHistory(7))];
+    expect(one.trace.length).toBeGreaterThan(20);
+    expect(other.trace).toEqual(one.trace);
+  });
+
+  it.each(KNOWN_FAULTS)("still has the known fault that $what", async ({ history, violates, text }) => {
+    const { violations } = await simulate(history);
+    expect(violations.map(({ id }) => id)).toContain(violates);
+    expect(violations.filter(isKnown)).toEqual(violations);
+    expect(violations[0]?.message).toMatch(text);
+  });
+});
+
+const one = (name: string, print: string, more = {}) => ({ name, versions: [{ version: 1, print, ...more }] });
+
+describe("a fault that was mended", () => {
+  test("no request fails while a stage's model gives way to another, which takes long to load", async () => {
+    const asks = Array.from(
+      { length: 800 },
+      (_, index): Command => ({ at: 100 + 10 * index, do: "ask", model: "chain" }),
+    );
+    const before = { at: 0, do: "wish", models: [one("old", "p1"), one("chain", "p2", { needs: ["old"] })] } as const;
+    const after = { at: 1000, do: "wish", models: [one("new", "p3"), one("chain", "p4", { needs: ["new"] })] } as const;
+    const report = await simulate({
+      ...DAY,
+      given: { "load new/1 p3": [{ ms: 5000 }] },
+      commands: [before, after, ...asks],
+    });
+    expect(textsOf(report)).toEqual([]);
+    expect(Object.fromEntries(report.ends)).toEqual({ answered: asks.length });
+  });
+
+  test("a model whose load waits for a place is loaded at once for the load that has the place", async () => {
+    const caller = one("chain", "p2", { needs: ["a"], warms: true });
+    const report = await simulate({
+      ...DAY,
+      given: { "open chain/1 p2": [{ ms: 50 }] },
+      commands: [
+        { at: 0, do: "wish", models: [{ ...one("a", "p1"), idleMs: 100 }] },
+        { at: 1000, do: "wish", models: [{ ...one("a", "p1"), idleMs: 100 }, caller] },
+        { at: 1020, do: "ask", model: "a" },
+      ],
+    });
+    expect(textsOf(report)).toEqual([]);
+    expect(report.trace.filter((step) => step.endsWith(" is over"))).toEqual([
+      expect.stringContaining("wish 0"),
+      expect.stringMatching(/^ +10\d\d request 2/),
+      expect.stringMatching(/^ +10\d\d wish 1/),
+    ]);
+  });
+
+  test("statistics are told while a model that gives its memory back does not end", async () => {
+    const report = await simulate({
+      ...DAY,
+      given: { "close a/1 p1": [{ outcome: "hangs" }] },
+      commands: [
+        { at: 0, do: "wish", models: [{ ...one("a", "p1"), idleMs: 100 }] },
+        { at: 1000, do: "statistics" },
+      ],
+    });
+    expect(textsOf(report)).toEqual([]);
+    expect(report.trace).toContainEqual(expect.stringMatching(/1000 statistics is over/));
+  });
+});
