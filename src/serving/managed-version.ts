@@ -291,7 +291,7 @@ export class ManagedVersion {
   }
 
   #enter(state: VersionState, failure: unknown): void {
-    // In any other state it may have reached another target than before, which somebody waits for.
+    // In any other state it may have reached another target than before, which others wait for.
     if (state === "LOADING" && state === this.#state && failure === this.#failure) return;
     this.#state = state;
     this.#failure = failure;

@@ -7,7 +7,7 @@ const realPromises = { setTimeout: promises.setTimeout, setImmediate: promises.s
 /** Milliseconds since the epoch at which each history begins. */
 const EPOCH = Date.UTC(2030, 0, 1);
 
-/** What is to happen at a time. */
+/** An event to come. */
 interface Due {
   readonly at: number;
   /** Decides between those of one time. */

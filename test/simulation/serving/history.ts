@@ -79,7 +79,7 @@ export type EdgeKind = "prepare" | "open" | "load" | "warm" | "run" | "close" | 
 /** The end of one piece of such work. `late` = it does not care that nobody wants it any more. */
 export type Outcome = "ok" | "fails" | "hangs" | "late";
 
-/** How work outside ends: by its kind, how likely each end is; work that is left out always succeeds. */
+/** Weights of the ends of work outside beside 1 for success, by its kind; kinds that are left out always succeed. */
 export type Faults = Readonly<Partial<Record<EdgeKind, Readonly<Partial<Record<Outcome, number>>>>>>;
 
 /** Everything that decides about one run of the simulation. */

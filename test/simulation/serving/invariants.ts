@@ -6,7 +6,7 @@ import { type Copy, printOf, type World } from "./world.ts";
 
 /** Time that a copy whose load nobody wants any more may take before another load begins, in milliseconds. */
 const GRACE_MS = 1000;
-/** Time that anything may wait for something that is under way nowhere, in milliseconds: a load waits for memory so long. */
+/** Time that anything may wait while nothing is under way, in milliseconds: a load waits for memory so long. */
 const STALL_MS = 10_500;
 
 /** States that may follow each other. */
@@ -29,6 +29,8 @@ export class Invariants {
   readonly #served = new Set<string>();
   #wished: readonly WishedModel[] = [];
   #resolved = new Set<string>();
+  /** Models that a client has unloaded, until they are. */
+  readonly #mayLeave = new Set<string>();
   #stalledSince: number | undefined;
   #isClosing = false;
   /** Number of steps that the world had noted at the last check. */
@@ -44,7 +46,9 @@ export class Invariants {
 
   /** To be called before a command begins. */
   begin(command: Command): void {
-    if (command.do.startsWith("unload")) this.#resolved.clear();
+    // Which models go with it shows only later, when some may be loaded again already.
+    if (command.do === "unload") this.#mayLeave.add(command.model);
+    if (command.do === "unload with dependents") for (const name of this.#resolved) this.#mayLeave.add(name);
     if (command.do !== "wish") return;
     this.#wished = command.models;
     const names = new Set(command.models.filter(({ versions }) => versions.length > 0).map(({ name }) => name));
@@ -84,7 +88,7 @@ export class Invariants {
     const names = new Set(statuses.map(({ model }) => model));
     const resolved = new Set([...names].filter((name) => this.#door.resolves(name)));
     for (const name of this.#resolved) {
-      if (resolved.has(name) || this.#isClosing || this.#door.isUnloaded(name)) continue;
+      if (resolved.has(name) || this.#isClosing || this.#mayLeave.delete(name)) continue;
       const wished = this.#wished.find((model) => model.name === name)?.versions ?? [];
       if (wished.length > 0) this.#world.violate("P3", `${name} was available, and is not any more`);
     }

@@ -5,7 +5,7 @@ import type { Violation } from "./world.ts";
 /** A fault of the code that is simulated which is known, and not mended yet. */
 export interface KnownFault {
   readonly what: string;
-  /** Why it is as it is. */
+  /** The reason why it is there. */
   readonly reason: string;
   /** The promise that it breaks. */
   readonly violates: string;

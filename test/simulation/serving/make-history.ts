@@ -91,7 +91,7 @@ function makeAsk(random: Random, model: string): AskCommand {
   };
 }
 
-/** What is wished, which changes a little each time. */
+/** The wishes, which change a little each time. */
 class Files {
   readonly #random: Random;
   readonly #idle: readonly number[];

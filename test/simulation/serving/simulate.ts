@@ -6,7 +6,7 @@ import type { History, Limits } from "./history.ts";
 import { Invariants } from "./invariants.ts";
 import { type Violation, World } from "./world.ts";
 
-/** What one history has come to. */
+/** The result of one history. */
 export interface Report {
   readonly violations: readonly Violation[];
   readonly trace: readonly string[];
@@ -29,7 +29,7 @@ const QUIET_MS = 150_000;
 /** Steps at most: a history that takes more goes in circles. */
 const MAX_STEPS = 100_000;
 
-/** How a history is run. */
+/** Ways to run a history. */
 interface SimulateOptions {
   /** Default: the server's model manager. */
   readonly openDoor?: OpenDoor | undefined;

@@ -21,7 +21,7 @@ export interface Asked {
   readonly limits?: CallLimits | undefined;
 }
 
-/** What a copy needs of the server that it belongs to. */
+/** Parts of the server that a copy needs. */
 export interface Surroundings {
   readonly world: World;
   /** Runs a request to another model. */
