@@ -22,6 +22,8 @@ export class Clients {
   readonly held = new Set<string>();
   /** Number of requests by how they ended. */
   readonly ends = new Map<string, number>();
+  /** Called with each request that fails, and its reason. */
+  onFailure: (what: string, reason: string) => void = () => {};
   readonly #world: World;
   readonly #door: Door;
 
@@ -119,6 +121,7 @@ export class Clients {
     const code = reason instanceof ServingError ? reason.code : undefined;
     this.#world.note(`${what} fails: ${String(reason)}`);
     this.#count(code ?? "another error");
+    this.onFailure(what, String(reason));
     const isMade = String(reason).includes("fails as it should");
     if (code !== undefined && (isMade || REFUSALS.has(code) || ENDS.has(code))) return;
     this.#world.violate("P2", `${what} gets no reason that a client understands: ${String(reason)}`);

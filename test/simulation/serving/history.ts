@@ -9,7 +9,9 @@ export interface WishedVersion {
   readonly needs?: readonly string[];
   /** Memory that it takes, in bytes. */
   readonly bytes?: number;
-  /** True if its warm-up asks the models that it needs. */
+  /** Names of models that its hooks ask, which nobody else knows of. */
+  readonly calls?: readonly string[];
+  /** True if its warm-up asks the models that it needs or calls. */
   readonly warms?: boolean;
   /** True if its files are fetched before they are loaded. */
   readonly isFetched?: boolean;

@@ -42,6 +42,7 @@ export class Invariants {
     this.#clients = parts.clients;
     this.#history = parts.history;
     parts.door.onState((status) => this.#followState(status));
+    parts.clients.onFailure = (what, reason) => this.#checkFailure(what, reason);
   }
 
   /** To be called before a command begins. */
@@ -111,6 +112,20 @@ export class Invariants {
       if (copies.length > 2 || loading.length > mayLoad)
         this.#world.violate("P11", `${slot} has ${copies.map(({ title, state }) => `${title} ${state}`).join(", ")}`);
     }
+  }
+
+  /** P3: a stage's model stays until whoever needs it has been replaced by files that do without it. */
+  #checkFailure(what: string, reason: string): void {
+    const missing = /The model "(.+)", which is a stage of (.+), is not available/.exec(reason);
+    if (missing === null || this.#isClosing) return;
+    const [, need = "", model = ""] = missing;
+    const versions = this.#wished.find(({ name }) => name === model)?.versions ?? [];
+    const isOwn =
+      versions.length === 0 || versions.some(({ needs = [], calls = [] }) => [...needs, ...calls].includes(need));
+    const hasFailed = this.#door.statuses().some((status) => status.model === model && status.error !== undefined);
+    if (isOwn || hasFailed || this.#mayLeave.size > 0 || this.#door.isUnloaded(need) || this.#door.isUnloaded(model))
+      return;
+    this.#world.violate("P3", `${what} fails since ${need} went before what does without it was there`);
   }
 
   /** P10: loads of versions that nothing serves yet, which none may begin without a place. */

@@ -127,7 +127,7 @@ class Files {
     const versions = [...model.versions];
     const index = this.#random.below(versions.length);
     const one = versions[index] as WishedVersion;
-    if (kind === "files") versions[index] = this.#edit(one);
+    if (kind === "files") versions[index] = this.#edit(one, model.name);
     if (kind === "hooks") versions[index] = { ...one, hooks: (one.hooks ?? 0) + 1 };
     if (kind === "needs") versions[index] = { ...one, print: this.#next(), needs: this.#needs(model.name) };
     if (kind === "add") this.#add(versions, one);
@@ -143,12 +143,13 @@ class Files {
     versions.sort((a, b) => b.version - a.version);
   }
 
-  #edit(one: WishedVersion): WishedVersion {
-    const { isRefused: _, ...kept } = one;
+  #edit(one: WishedVersion, name: string): WishedVersion {
+    const { isRefused: _, calls: __, ...kept } = one;
     return {
       ...kept,
       print: this.#next(),
       warms: this.#random.is(0.3),
+      ...(this.#random.is(0.1) && { calls: (NEEDS[name] ?? []).slice(0, 1) }),
       isFetched: this.#random.is(0.2),
       ...(this.#random.is(0.05) && { isRefused: true }),
       ...(this.#random.is(0.2) && { takes: this.#random.of(["x", "y"] as const) }),

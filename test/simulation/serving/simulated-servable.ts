@@ -76,10 +76,11 @@ export class SimulatedServable implements Servable {
 
   async #askNeeds(id: string, signal: CancelSignal, limits: CallLimits = {}): Promise<void> {
     const { depth = 0 } = limits;
-    for (const model of this.copy.wish.needs ?? []) {
+    const { needs = [], calls = [] } = this.copy.wish;
+    for (const model of [...needs, ...calls]) {
       const asked = { model, id: `${id} > ${model}`, signal, limits: { ...limits, depth: depth + 1 } };
       await this.#on.ask(asked).catch((reason) => {
-        throw notAvailable(model, reason);
+        throw notAvailable(model, this.name, reason);
       });
     }
   }
@@ -135,7 +136,7 @@ function describe({ wish: { model, version, takes = "x" } }: Copy): ServableDesc
   return Object.freeze({ model, version: BigInt(version), drivers: ["simulated"], signatures, graphRefusal: "" });
 }
 
-function notAvailable(model: string, reason: unknown): unknown {
+function notAvailable(model: string, of: string, reason: unknown): unknown {
   if (!(reason instanceof ServingError) || reason.code !== "not_found") return reason;
-  return new ServingError("unavailable", `The model "${model}", which is a stage of this one, is not available`);
+  return new ServingError("unavailable", `The model "${model}", which is a stage of ${of}, is not available`);
 }

@@ -54,7 +54,7 @@ describe("a fault that was mended", () => {
   });
 
   test("a model whose load waits for a place is loaded at once for the load that has the place", async () => {
-    const caller = one("chain", "p2", { needs: ["a"], warms: true });
+    const caller = one("chain", "p2", { calls: ["a"], warms: true });
     const report = await simulate({
       ...DAY,
       given: { "open chain/1 p2": [{ ms: 50 }] },
