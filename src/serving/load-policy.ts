@@ -40,7 +40,8 @@ export interface VersionContext<Version> {
   /** Reports if the files of a version were there at the last check. */
   readonly isPresent: (version: bigint) => boolean;
   readonly log: Logger;
-  readonly change: (version: Version) => void;
+  /** To be called with true if its status is another one, and with false if it only has nothing left to do. */
+  readonly change: (version: Version, isNews: boolean) => void;
 }
 
 /** The waits between attempts to load, up to the longest in milliseconds. */

@@ -24,7 +24,7 @@ export class ManagedModel {
   readonly name: string;
   readonly #policy: ModelPolicy;
   readonly #places: ModelPlaces;
-  readonly #onChange: (status: VersionStatus) => void;
+  readonly #onChange: (status: VersionStatus, isNews: boolean) => void;
   /** Highest first. */
   readonly #versions: ManagedVersion[] = [];
   readonly #labels: VersionLabels;
@@ -39,11 +39,11 @@ export class ManagedModel {
   #isChanging = false;
   #current: ManagedVersion | undefined;
 
-  /** `onChange` is called after each change of a version's status. */
+  /** `onChange` is called after each change of a version's status, and after an end that changes none. */
   constructor(
     { name, isDependencyOnly = false }: AspiredModel,
     policy: ModelPolicy,
-    onChange: (status: VersionStatus) => void,
+    onChange: (status: VersionStatus, isNews: boolean) => void,
   ) {
     this.name = name;
     this.isDependencyOnly = isDependencyOnly;
@@ -210,16 +210,16 @@ export class ManagedModel {
       idleUnloadMs: () => this.#idleUnloadMs ?? this.#policy.loading.idleUnloadMs,
       isPresent: (one) => this.#present.includes(one),
       log: this.#policy.log,
-      change: (changed) => this.#change(changed),
+      change: (changed, isNews) => this.#change(changed, isNews),
     });
     this.#versions.push(managed);
     this.#versions.sort((a, b) => (a.version < b.version ? 1 : -1));
     return managed;
   }
 
-  #change(changed: ManagedVersion): void {
+  #change(changed: ManagedVersion, isNews: boolean): void {
     this.#route();
-    this.#onChange(this.statusOf(changed));
+    this.#onChange(this.statusOf(changed), isNews);
     this.approach();
   }
 

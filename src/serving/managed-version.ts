@@ -154,7 +154,7 @@ export class ManagedVersion {
   /** Checks if the models that it needs can answer; to be called after each change of a model's state. */
   checkNeeds(): void {
     this.#renew();
-    if (this.#needs.check(this.#servable)) this.#on.change(this);
+    if (this.#needs.check(this.#servable)) this.#on.change(this, true);
   }
 
   /** Loads it again if a model that it needs now takes or gives something else than when it was loaded. */
@@ -291,10 +291,11 @@ export class ManagedVersion {
   }
 
   #enter(state: VersionState, failure: unknown): void {
-    // In any other state it may have reached another target than before, which others wait for.
-    if (state === "LOADING" && state === this.#state && failure === this.#failure) return;
+    const isNews = state !== this.#state || failure !== this.#failure || state === "AVAILABLE" || state === "START";
+    // One that has ended may have reached another target than before, which others wait for.
+    if (!isNews && state !== "END") return;
     this.#state = state;
     this.#failure = failure;
-    this.#on.change(this);
+    this.#on.change(this, isNews);
   }
 }

@@ -176,7 +176,10 @@ export class ModelManager {
   #manage(aspired: AspiredModel): ManagedModel {
     const known = this.catalog.get(aspired.name);
     if (known !== undefined) return known;
-    const model = new ManagedModel(aspired, this.#policy, (status) => this.#notify(status));
+    const model = new ManagedModel(aspired, this.#policy, (status, isNews) => {
+      if (isNews) this.#notify(status);
+      this.#check();
+    });
     this.catalog.add(model);
     return model;
   }
@@ -189,7 +192,6 @@ export class ModelManager {
         this.#log.error(`a listener of model states failed: ${reasonText(err)}`, { err });
       }
     }
-    this.#check();
   }
 
   #check(): void {
