@@ -29,7 +29,7 @@ export class Invariants {
   readonly #served = new Set<string>();
   #wished: readonly WishedModel[] = [];
   #resolved = new Set<string>();
-  /** Models that a client has unloaded, until they are. */
+  /** Models that a client has unloaded, or that were not wished any more, until they have gone. */
   readonly #mayLeave = new Set<string>();
   #stalledSince: number | undefined;
   #isClosing = false;
@@ -42,6 +42,7 @@ export class Invariants {
     this.#clients = parts.clients;
     this.#history = parts.history;
     parts.door.onState((status) => this.#followState(status));
+    parts.world.onOpen = (copy) => this.#checkOpened(copy);
     parts.clients.onFailure = (what, reason) => this.#checkFailure(what, reason);
   }
 
@@ -53,7 +54,8 @@ export class Invariants {
     if (command.do !== "wish") return;
     this.#wished = command.models;
     const names = new Set(command.models.filter(({ versions }) => versions.length > 0).map(({ name }) => name));
-    for (const name of this.#resolved) if (!names.has(name)) this.#resolved.delete(name);
+    // It goes, even if others of its versions are wished before it has gone.
+    for (const name of this.#resolved) if (!names.has(name)) this.#mayLeave.add(name);
   }
 
   /** From now on nothing has to be served. */
@@ -112,6 +114,16 @@ export class Invariants {
       if (copies.length > 2 || loading.length > mayLoad)
         this.#world.violate("P11", `${slot} has ${copies.map(({ title, state }) => `${title} ${state}`).join(", ")}`);
     }
+  }
+
+  /** P4: what is served as it is wanted is not loaded, unless a client asks for that or what it needs is another. */
+  #checkOpened({ slot, title, wish }: Copy): void {
+    const isOrdered = [...this.#clients.waits].some(({ what }) => what.startsWith("load of"));
+    if (isOrdered || this.#states.get(slot) !== "AVAILABLE" || (wish.needs ?? []).length > 0) return;
+    const loaded = this.#world.copies.filter((copy) => copy.slot === slot && copy.state === "loaded");
+    const served = loaded.at(-1);
+    const isServed = served !== undefined && served.wish.print === wish.print && served.hooks === wish.hooks;
+    if (isServed) this.#world.violate("P4", `${title} is loaded again, though it is served`);
   }
 
   /** P3: a stage's model stays until whoever needs it has been replaced by files that do without it. */

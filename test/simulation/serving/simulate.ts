@@ -9,6 +9,8 @@ import { type Violation, World } from "./world.ts";
 /** The result of one history. */
 export interface Report {
   readonly violations: readonly Violation[];
+  /** Violations that known faults explain. */
+  readonly known: readonly Violation[];
   readonly trace: readonly string[];
   readonly steps: number;
   /** Number of requests by how they ended. */
@@ -86,8 +88,8 @@ class Run {
     await this.#rest();
     if (!this.#hasFailed) this.#invariants.checkQuiet();
     if (!this.#hasFailed) await this.#close();
-    const { violations, trace } = this.#world;
-    return { violations, trace, steps: this.#steps, ends: this.#clients.ends, ms: time.now };
+    const { violations, known, trace } = this.#world;
+    return { violations, known, trace, steps: this.#steps, ends: this.#clients.ends, ms: time.now };
   }
 
   get #hasFailed(): boolean {

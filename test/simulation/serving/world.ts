@@ -4,6 +4,7 @@ import { createDeferred } from "../../../src/platform/async/promises.ts";
 import { Random, seedOf } from "../random.ts";
 import type { VirtualTime } from "../virtual-time.ts";
 import type { EdgeKind, GivenEnd, History, Outcome, WishedVersion } from "./history.ts";
+import { isKnown } from "./known-faults.ts";
 
 /** A model that a history serves, and one of its versions. */
 export interface Wish extends WishedVersion {
@@ -35,6 +36,10 @@ export class World {
   /** Work that is under way, by its name. */
   readonly underWay = new Map<string, number>();
   readonly violations: Violation[] = [];
+  /** Those that known faults explain. */
+  readonly known: Violation[] = [];
+  /** Called with each copy that is about to be loaded. */
+  onOpen: (copy: Copy) => void = () => {};
   /** The last steps. */
   readonly trace: string[] = [];
   /** Number of all steps. */
@@ -68,7 +73,9 @@ export class World {
 
   violate(id: string, message: string): void {
     this.note(`VIOLATION ${id}: ${message}`);
-    this.violations.push(new Violation(id, message));
+    const violation = new Violation(id, message);
+    if (isKnown(violation)) this.known.push(violation);
+    else this.violations.push(violation);
   }
 
   /** Files of one version that are about to be loaded. */
@@ -76,6 +83,7 @@ export class World {
     const copy = new Copy(this, wish, this.copies.length);
     signal.addEventListener("abort", () => copy.abandon(), { once: true });
     this.copies.push(copy);
+    this.onOpen(copy);
     return copy;
   }
 
