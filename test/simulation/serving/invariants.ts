@@ -191,7 +191,9 @@ export class Invariants {
     if (!isStalled) this.#stalledSince = undefined;
     else if (this.#stalledSince === undefined) this.#stalledSince = time.now;
     else if (time.now - this.#stalledSince > STALL_MS) {
-      const who = [...[...waits].map(({ what }) => what), ...loads.map(({ title, state }) => `${title} ${state}`)];
+      // Those that are nearly over first: they are what the others wait for.
+      const byState = loads.toSorted((a, b) => (a.state < b.state ? 1 : -1));
+      const who = [...[...waits].map(({ what }) => what), ...byState.map(({ title, state }) => `${title} ${state}`)];
       this.#world.violate(
         "P8",
         `nothing is under way for ${time.now - this.#stalledSince} ms, and there wait ${who.join(", ")}`,

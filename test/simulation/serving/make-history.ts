@@ -52,7 +52,7 @@ function makeFaults(random: Random): Faults {
     prepare: { fails: random.of([0, 0.3]), hangs: random.of([0, 0.05]) },
     open: { fails: random.of([0, 0.1]) },
     load,
-    warm: { fails: random.of([0, 0.1]), hangs: random.of([0, 0.05]) },
+    warm: { fails: random.of([0, 0.1]), hangs: random.of([0, 0.05]), late: random.of([0, 0.1]) },
     run: { fails: 0.1, hangs: random.of([0, 0.05]), late: random.of([0, 0.1]) },
     close: { fails: random.of([0, 0.1]), hangs: random.of([0, 0.1]) },
     hooks: { fails: random.of([0, 0.3]), hangs: random.of([0, 0.1]) },
