@@ -148,13 +148,14 @@ export class ManagedModel {
     this.#requestLog = requestLog;
     this.#idleUnloadMs = idleUnloadMs;
     this.#traffic = traffic;
-    for (const { servable } of this.#versions) if (servable !== undefined) this.#policy.executor.look(servable);
     this.#aspired = versions.toSorted((a, b) => (a.version < b.version ? 1 : -1));
     this.#present = present ?? versions.map(({ version }) => version);
     this.#labels.wanted = labels;
     if (versions.length === 0) this.#isUnloaded = false;
     this.#route();
     this.approach();
+    // Not before: until then, it is not known which of them could be loaded again.
+    for (const { servable } of this.#versions) if (servable !== undefined) this.#policy.executor.look(servable);
   }
 
   /**

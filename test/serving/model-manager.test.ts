@@ -6,6 +6,7 @@ import { createDeferred } from "../../src/platform/async/promises.ts";
 import type { AspiredModel, AspiredVersion } from "../../src/serving/aspired-model.ts";
 import type { ModelManager } from "../../src/serving/model-manager.ts";
 import type { Servable } from "../../src/serving/servable.ts";
+import { createEventLog } from "../helpers/event-log.ts";
 import { type ManageOptions, manage, pipelineVersion } from "./manage.ts";
 
 /** A manager that notes what becomes of its versions: `1 LOADING`, `1 END no file`. */
@@ -376,6 +377,36 @@ describe("a version that is kept since the next one does not load", () => {
     expect(manager.servables()).toMatchObject([{ version: 1n, isLoaded: true }]);
     manager.aspire([{ ...model(pipelineVersion(1n)), idleUnloadMs: 10 }]);
     await expect.poll(() => manager.servables(), { timeout: 20_000 }).toMatchObject([{ version: 1n, isLoaded: false }]);
+  });
+});
+
+describe("a change that also gives a shorter idle time, long after the last request", () => {
+  it("unloads nothing whose files it replaces: they are gone until the new ones have loaded", async () => {
+    const { manager } = await observe([model(pipelineVersion(1n))]);
+    const held = heldVersion(1n, "2");
+    await delay(20);
+    manager.aspire([{ ...model(held.version), idleUnloadMs: 10 }]);
+    await held.begun;
+    expect(manager.servables()).toMatchObject([{ version: 1n, isLoaded: true }]);
+    held.open();
+    expect(await manager.settled()).toEqual([]);
+  });
+
+  it("unloads nothing that it removes before what needs it is replaced, and ends as if nothing had been idle", async () => {
+    const { log, events } = createEventLog();
+    const old = { name: "old", versions: [pipelineVersion(1n)], idleUnloadMs: 0 };
+    const chain = { ...model({ ...pipelineVersion(1n), needs: ["old"] }), idleUnloadMs: 0 };
+    const manager = await manage([old, chain], { idleUnloadMs: 10, log });
+    const held = heldVersion(1n, "2");
+    await delay(20);
+    manager.aspire([{ ...model(held.version), idleUnloadMs: 0 }]);
+    await held.begun;
+    expect(manager.catalog.get("old")?.current?.servable?.isLoaded).toBe(true);
+    held.open();
+    expect(await manager.settled()).toEqual([]);
+    await delay(20);
+    await manager.close();
+    expect(events.filter(({ msg }) => msg === "model unloaded")).toEqual([]);
   });
 });
 
