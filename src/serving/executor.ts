@@ -1,3 +1,5 @@
+import { reasonText } from "../errors.ts";
+import type { Logger } from "../observability/logger.ts";
 import { MAX_TIMER_MS } from "../platform/limits/call-limits.ts";
 import { type Action, type Event, plan, type Residence, step, type Use, wakeOf } from "./plan/residence.ts";
 
@@ -9,18 +11,27 @@ export interface Executed {
   act(action: Action): void;
 }
 
+/** Time after which a copy is planned again whose action could not begin, in milliseconds. */
+const AGAIN_MS = 1000;
+
 /**
  * Does what the plan says: it alone changes where copies are, one action after the other, and plans again after each of
- * them, after each event, and when time is up. It keeps no process alive.
+ * them, after each event, and when time is up. It keeps no process alive. Nothing that goes wrong with one copy reaches
+ * the others, or who tells of an event.
  */
 export class Executor {
   readonly #copies = new Map<Executed, Residence>();
   /** Copies to be planned. */
   readonly #due = new Set<Executed>();
   #isTurning = false;
+  readonly #log: Pick<Logger, "error">;
   /** Time at which all copies are planned: no later than any of them has to be without an event. */
   #wakeAt = Number.POSITIVE_INFINITY;
   #timer: NodeJS.Timeout | undefined;
+
+  constructor(log: Pick<Logger, "error">) {
+    this.#log = log;
+  }
 
   /** Takes charge of a copy that has been loaded. */
   adopt(copy: Executed): void {
@@ -53,10 +64,20 @@ export class Executor {
       // A set that grows while it is iterated also visits the added elements.
       for (const copy of this.#due) {
         this.#due.delete(copy);
-        this.#follow(copy);
+        this.#tryToFollow(copy);
       }
     } finally {
       this.#isTurning = false;
+    }
+  }
+
+  #tryToFollow(copy: Executed): void {
+    try {
+      this.#follow(copy);
+    } catch (err) {
+      this.#log.error(`a model's copy was not changed as it should: ${reasonText(err)}`, { err });
+      const now = performance.now();
+      this.#wakeBy(now + AGAIN_MS, now);
     }
   }
 

@@ -57,7 +57,7 @@ export class ModelManager {
     this.#requested = new RequestedLoads({ catalog: this.catalog, needed: this.#needed, refresh });
     const isHeld = (name: string) => this.#requested.isHeld(name);
     const gate = new LoadGate(policy.loading.loadThreads);
-    this.#policy = { ...policy, executor: new Executor(), gate, needed: this.#needed, isHeld };
+    this.#policy = { ...policy, executor: new Executor(policy.log), gate, needed: this.#needed, isHeld };
     this.#log = policy.log;
   }
 

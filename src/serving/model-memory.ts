@@ -97,11 +97,13 @@ export class ModelMemory {
     for (;;) {
       const free = isChecked ? await readFree() : undefined;
       signal?.throwIfAborted();
+      const book = this.#book;
       const action = this.#plan(need, free);
       if (action?.do === "take") return this.#take(need, expected);
       if (action?.do === "refuse") throw action.error;
       if (action?.do === "park") await unloadAll(action.copies);
-      else await delay(RETRY_MS, undefined, signal && { signal });
+      // Also after copies that gave nothing: what would give it may need a timer.
+      if (this.#book === book) await delay(RETRY_MS, undefined, signal && { signal });
     }
   }
 

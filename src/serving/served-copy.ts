@@ -28,13 +28,8 @@ interface CopyOptions extends Pick<VersionContext<never>, "policy" | "idleUnload
   readonly onLoad: (failure: unknown) => void;
 }
 
-/** Facts about a servable that are known while it is not loaded. */
-type KnownFacts = Pick<Servable, "description" | "needed" | "hooksShareTensors"> & {
-  readonly sources: readonly string[];
-};
-
-/** Collects the facts of a servable while it is loaded. */
-function toKnownFacts(loaded: Servable): KnownFacts {
+/** Facts about a servable that stay known while it is not loaded. */
+function toKnownFacts(loaded: Servable) {
   const { description, needed, hooksShareTensors } = loaded;
   return { description, needed, hooksShareTensors, sources: loaded.sources() };
 }
@@ -50,13 +45,12 @@ export class ServedCopy implements Servable, Unloadable, Executed {
   readonly requests = new RequestCounter();
   readonly #options: CopyOptions;
   readonly #closing = new AbortController();
-  #facts: KnownFacts;
+  #facts: ReturnType<typeof toKnownFacts>;
   #loaded: Servable | undefined;
   /** The last load, on the clock of performance.now(). */
   #loadedAt = performance.now();
   /** Settles all that wait for it to be loaded; undefined while none do. */
   #arrival: Deferred<Servable> | undefined;
-  /** Never rejects. */
   #loading: Promise<void> = Promise.resolve();
   /** Aborts when the load that runs must wait for no other. */
   #hurry = new AbortController();
@@ -185,7 +179,9 @@ export class ServedCopy implements Servable, Unloadable, Executed {
   #park(why: string): void {
     const loaded = this.#loaded as Servable;
     this.#loaded = undefined;
-    this.#facts = toKnownFacts(loaded);
+    this.#note(() => {
+      this.#facts = toKnownFacts(loaded);
+    });
     this.#leaving = { loaded, since: performance.now(), over: createDeferred() };
     this.#options.log.info("model unloaded", { ...this.#place, why });
     void this.#free(loaded);
@@ -239,27 +235,40 @@ export class ServedCopy implements Servable, Unloadable, Executed {
     return promise;
   }
 
+  /** Never rejects. */
   async #load(isAtOnce: boolean): Promise<void> {
     const { policy, log, isNeeded, load, onLoad } = this.#options;
-    const { executor } = policy;
     const { signal } = this.#closing;
     this.#hurry = new AbortController();
-    if (isAtOnce || isNeeded()) this.#hurry.abort();
     const began = performance.now();
+    let loaded: Servable;
     try {
-      const loaded = await load(signal, this.#hurry.signal);
-      this.#loadedAt = performance.now();
-      this.#loaded = loaded;
+      if (isAtOnce || isNeeded()) this.#hurry.abort();
+      loaded = await load(signal, this.#hurry.signal);
+    } catch (reason) {
+      const error = notLoaded(this, reason);
+      if (!signal.aborted) this.#note(() => onLoad(error));
+      policy.executor.tell(this, { is: "failed", error });
+      this.#arrive().reject(error);
+      return;
+    }
+    this.#loadedAt = performance.now();
+    this.#loaded = loaded;
+    this.#note(() => {
       this.#facts = toKnownFacts(loaded);
       log.info("model loaded on demand", { ...this.#place, ms: Math.round(this.#loadedAt - began) });
       onLoad(undefined);
-      executor.tell(this, { is: "loaded" });
-      this.#arrive().resolve(loaded);
-    } catch (reason) {
-      const error = notLoaded(this, reason);
-      if (!signal.aborted) onLoad(error);
-      executor.tell(this, { is: "failed", error });
-      this.#arrive().reject(error);
+    });
+    policy.executor.tell(this, { is: "loaded" });
+    this.#arrive().resolve(loaded);
+  }
+
+  /** Nothing that only listens may keep requests waiting, or change what has happened. */
+  #note(step: () => void): void {
+    try {
+      step();
+    } catch (err) {
+      this.#options.log.error(`a model's change was not noted: ${reasonText(err)}`, { ...this.#place, err });
     }
   }
 

@@ -52,6 +52,16 @@ describe("a model that is to be loaded", () => {
     expect(unloaded).toEqual(["busy"]);
   });
 
+  it("lets everything else go on while a copy that counts as idle gives nothing", async () => {
+    const { memory, unloaded, load } = limited(100);
+    const stuck = await load("stuck", 80, 1);
+    stuck.unload = async () => void unloaded.push("in vain");
+    const share = memory.reserve(needs(50));
+    await expect.poll(() => unloaded.length).toBeGreaterThan(1);
+    stuck.share.release();
+    await share;
+  });
+
   it("waits no longer than its load", async () => {
     const { memory, load } = limited(100);
     await load("busy", 80, 1, false);

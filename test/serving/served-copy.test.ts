@@ -1,4 +1,4 @@
-import { expect, it } from "vitest";
+import { describe, expect, it } from "vitest";
 import { createDeferred } from "../../src/platform/async/promises.ts";
 import type { Servable } from "../../src/serving/servable.ts";
 import { toTensors } from "../../src/tensor/plain-value.ts";
@@ -9,17 +9,19 @@ import { manage, pipelineVersion } from "./manage.ts";
 const REQUEST = { kind: "tensors", tensors: toTensors({ x: 1 }) } as const;
 
 /** A model whose first copy is changed by `change`, and its log. */
-async function serve(change: (loaded: Servable) => Partial<Servable>) {
+async function serve(change: (loaded: Servable) => Partial<Servable>, fails = () => false) {
   const { log, events } = createEventLog();
   const version = pipelineVersion(1n);
   let loads = 0;
   const load = async (signal: AbortSignal) => {
+    if (loads > 0 && fails()) throw new Error("no file");
     const loaded = await version.load(signal);
     return loads++ === 0 ? { ...loaded, ...change(loaded) } : loaded;
   };
   const manager = await manage([{ name: "m", versions: [{ ...version, load }] }], { log });
   const copy = manager.catalog.get("m")?.current?.servable;
-  return { manager, copy: copy!, warnings: () => events.filter(({ level }) => level === "warn").map(({ msg }) => msg) };
+  const messages = (of: string) => events.filter(({ level }) => level === of).map(({ msg }) => msg);
+  return { manager, copy: copy!, warnings: () => messages("warn"), errors: () => messages("error") };
 }
 
 it("loads at once for a load that needs it, also where another request waits for a place to load it", async () => {
@@ -81,4 +83,44 @@ it("refuses at its end who waits until its memory is given back", async () => {
   opened.resolve();
   await closed;
   await expect(run(copy, REQUEST)).rejects.toMatchObject({ code: "unavailable" });
+});
+
+describe("a listener that fails at a load on demand", () => {
+  it("changes nothing: the request is answered, and the copy can be unloaded again", async () => {
+    let isBroken = true;
+    const { manager, copy, errors } = await serve(
+      () => ({}),
+      () => isBroken,
+    );
+    await copy.unload("for the test");
+    await expect(run(copy, REQUEST)).rejects.toThrow("no file");
+    isBroken = false;
+    // What was broken is told to listeners once it loads.
+    const stop = manager.onChange(() => {
+      throw new Error("not listening");
+    });
+    await expect.poll(() => run(copy, REQUEST).catch(() => undefined), { timeout: 20_000 }).toBeDefined();
+    expect(errors()).toContain("a model's change was not noted: not listening");
+    stop();
+    expect(copy).toMatchObject({ isLoaded: true, isIdle: true });
+    await copy.unload("for the test");
+    expect(copy.isLoaded).toBe(false);
+    await run(copy, REQUEST);
+    await manager.close();
+  });
+
+  it("leaves nobody waiting where the load fails, and nothing that cannot be closed", async () => {
+    const { manager, copy, errors } = await serve(
+      () => ({}),
+      () => true,
+    );
+    await copy.unload("for the test");
+    const stop = manager.onChange(() => {
+      throw new Error("not listening");
+    });
+    await expect(run(copy, REQUEST)).rejects.toMatchObject({ code: "unavailable" });
+    expect(errors()).toContain("a model's change was not noted: not listening");
+    stop();
+    await manager.close();
+  });
 });
