@@ -1,0 +1,99 @@
+import { describe, expect, it, onTestFinished, vi } from "vitest";
+import { MAX_TIMER_MS } from "../../src/platform/limits/call-limits.ts";
+import { type Executed, Executor } from "../../src/serving/executor.ts";
+import type { Use } from "../../src/serving/plan/residence.ts";
+
+const WHY = "others need its memory";
+
+/** An executor on a clock of the test, its copies' actions in order, and its error lines. */
+function execute() {
+  vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout", "performance"] });
+  onTestFinished(() => void vi.useRealTimers());
+  const [done, errors]: [string[], string[]] = [[], []];
+  const executor = new Executor({ error: (message) => void errors.push(message) });
+  const adopt = (name: string, idleMs = 0, act: (what: string) => void = () => {}) => {
+    const use = { idleMs, isHeld: false, mayPark: true, lastUse: performance.now() };
+    const looks = { count: 0 };
+    const copy: Executed & { now: Use } = {
+      now: use,
+      get use() {
+        looks.count++;
+        return this.now;
+      },
+      act(action) {
+        done.push(`${name} ${action.do}`);
+        act(action.do);
+      },
+    };
+    executor.adopt(copy);
+    return { copy, looks };
+  };
+  return { executor, done, errors, adopt };
+}
+
+describe("an event", () => {
+  it("has its actions begun before the call returns, one that is told during an action after that", () => {
+    const { executor, done, adopt } = execute();
+    const { copy: other } = adopt("other");
+    const { copy } = adopt("first", 0, (what) => {
+      if (what !== "park") return;
+      executor.tell(other, { is: "crowded", why: WHY });
+      executor.tell(copy, { is: "demanded", isAtOnce: false });
+      executor.tell(copy, { is: "freed" });
+      done.push("first parked");
+    });
+    executor.tell(copy, { is: "crowded", why: WHY });
+    expect(done).toEqual(["first park", "first parked", "first load", "other park"]);
+  });
+
+  it("of a copy that is forgotten counts for nothing, nor does its time", async () => {
+    const { executor, done, adopt } = execute();
+    const { copy } = adopt("m", 10);
+    executor.forget(copy);
+    executor.tell(copy, { is: "crowded", why: WHY });
+    await vi.advanceTimersByTimeAsync(100);
+    expect(done).toEqual([]);
+  });
+});
+
+describe("an action that cannot begin", () => {
+  it("is told in the log, reaches neither the other copies nor who told, and is not the end of its copy", async () => {
+    const { executor, done, errors, adopt } = execute();
+    const { copy: other } = adopt("other");
+    const { copy } = adopt("broken", 0, (what) => {
+      executor.tell(other, { is: "crowded", why: WHY });
+      if (what === "park") throw new Error("no such thing");
+    });
+    executor.tell(copy, { is: "crowded", why: WHY });
+    expect(errors).toEqual(["a model's copy was not changed as it should: no such thing"]);
+    expect(done).toEqual(["broken park", "other park"]);
+    await vi.advanceTimersByTimeAsync(60_000);
+    expect(done.slice(2).toSorted()).toEqual(["broken abandon", "other abandon"]);
+  });
+});
+
+describe("time", () => {
+  it("comes for the earliest first, and for a copy whose time has become shorter", async () => {
+    const { executor, done, adopt } = execute();
+    adopt("late", 300);
+    const { copy } = adopt("shorter", 1000);
+    adopt("early", 100);
+    await vi.advanceTimersByTimeAsync(101);
+    expect(done).toEqual(["early park"]);
+    copy.now = { ...copy.now, idleMs: 200 };
+    executor.look(copy);
+    await vi.advanceTimersByTimeAsync(100);
+    expect(done).toEqual(["early park", "shorter park"]);
+    await vi.advanceTimersByTimeAsync(100);
+    expect(done).toEqual(["early park", "shorter park", "late park"]);
+  });
+
+  it("that is longer than a timer can be comes neither at once nor never", async () => {
+    const { done, adopt } = execute();
+    const { copy } = adopt("m", MAX_TIMER_MS + 5000);
+    await vi.advanceTimersByTimeAsync(MAX_TIMER_MS + 10);
+    expect([done, copy.now.isHeld]).toEqual([[], false]);
+    await vi.advanceTimersByTimeAsync(5000);
+    expect(done).toEqual(["m park"]);
+  });
+});
