@@ -108,7 +108,8 @@ export class ModelMemory {
   }
 
   #plan(need: MemoryDemand, free?: FreeMemory): RoomAction<Unloadable> | undefined {
-    const idle = [...this.#unloadable].filter(({ isIdle }) => isIdle);
+    const isLimited = Number.isFinite(this.#book.maxBytes);
+    const idle = isLimited ? [...this.#unloadable].filter(({ isIdle }) => isIdle) : [];
     return planRoom({ need, book: this.#book, idle, free, now: performance.now() });
   }
 

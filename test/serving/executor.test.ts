@@ -88,6 +88,33 @@ describe("time", () => {
     expect(done).toEqual(["early park", "shorter park", "late park"]);
   });
 
+  it("is looked at for those copies alone that it has come for", async () => {
+    const { done, adopt } = execute();
+    const { looks } = adopt("late", 60_000);
+    const before = looks.count;
+    for (const idleMs of [100, 200, 300]) adopt("early", idleMs);
+    await vi.advanceTimersByTimeAsync(400);
+    expect([done.length, looks.count]).toEqual([3, before]);
+    await vi.advanceTimersByTimeAsync(60_000);
+    expect(done).toContain("late park");
+  });
+
+  it("keeps the process alive while memory is given back, and not longer", () => {
+    const { executor, adopt } = execute();
+    vi.useRealTimers();
+    const timers = () => process.getActiveResourcesInfo().filter((name) => name === "Timeout").length;
+    const before = timers();
+    adopt("idle", 60_000);
+    const [{ copy }, { copy: closed }] = [adopt("m", 50_000), adopt("closed")];
+    expect(timers()).toBe(before);
+    for (const one of [copy, closed]) executor.tell(one, { is: "crowded", why: WHY });
+    expect(timers()).toBe(before + 1);
+    executor.forget(closed);
+    expect(timers()).toBe(before + 1);
+    executor.tell(copy, { is: "freed" });
+    expect(timers()).toBe(before);
+  });
+
   it("that is longer than a timer can be comes neither at once nor never", async () => {
     const { done, adopt } = execute();
     const { copy } = adopt("m", MAX_TIMER_MS + 5000);
