@@ -55,7 +55,7 @@ export class ServedCopy implements Servable, Unloadable, Executed {
   /** Aborts when the load that runs must wait for no other. */
   #hurry = new AbortController();
   /** The memory that is being given back. */
-  #leaving: { readonly loaded: Servable; readonly since: number; readonly over: Deferred<void> } | undefined;
+  #leaving: { readonly since: number; readonly over: Deferred<void> } | undefined;
   /** Settles once what was unloaded has told its statistics. */
   #keeping: Promise<void> = Promise.resolve();
   /** Statistics of what has been unloaded. */
@@ -182,21 +182,22 @@ export class ServedCopy implements Servable, Unloadable, Executed {
     this.#note(() => {
       this.#facts = toKnownFacts(loaded);
     });
-    this.#leaving = { loaded, since: performance.now(), over: createDeferred() };
+    this.#leaving = { since: performance.now(), over: createDeferred() };
     this.#options.log.info("model unloaded", { ...this.#place, why });
-    void this.#free(loaded);
+    void this.#free(loaded, this.#leaving.over);
   }
 
-  async #free(loaded: Servable): Promise<void> {
+  async #free(loaded: Servable, over: Deferred<void>): Promise<void> {
     const { policy, log } = this.#options;
-    const keeping = this.#past.keep(loaded);
+    // What never tells what it has counted is closed once it is given up.
+    const keeping = Promise.race([this.#past.keep(loaded), over.promise]);
     this.#keeping = keeping.catch(() => {});
     try {
       await keeping.finally(() => loaded.close());
     } catch (err) {
       log.warn(`a model was not unloaded as it should: ${reasonText(err)}`, { ...this.#place, err });
     }
-    if (this.#leaving?.loaded !== loaded) return;
+    if (this.#leaving?.over !== over) return;
     this.#leave();
     policy.executor.tell(this, { is: "freed" });
   }
@@ -212,8 +213,7 @@ export class ServedCopy implements Servable, Unloadable, Executed {
   }
 
   async #runOnDemand(request: InferRequest): Promise<InferResponse> {
-    const { signal, limits = NO_LIMITS } = request.call;
-    const { queueTimeoutMs = 0, depth = 0 } = limits;
+    const { signal, limits: { queueTimeoutMs = 0, depth = 0 } = NO_LIMITS } = request.call;
     try {
       signal.throwIfAborted();
       const loading = unlessAborted(this.#demand(depth > 0), signal);

@@ -1,5 +1,6 @@
-import { describe, expect, it } from "vitest";
+import { describe, expect, it, onTestFinished, vi } from "vitest";
 import { createDeferred } from "../../src/platform/async/promises.ts";
+import { RETIRE_MS } from "../../src/serving/plan/residence.ts";
 import type { Servable } from "../../src/serving/servable.ts";
 import { toTensors } from "../../src/tensor/plain-value.ts";
 import { createEventLog } from "../helpers/event-log.ts";
@@ -67,6 +68,27 @@ it("is freed though its statistics cannot be had, and loaded again though it was
   expect(warnings()).toEqual(["a model was not unloaded as it should: no count"]);
   await run(copy, REQUEST);
   expect(copy.isLoaded).toBe(true);
+  await manager.close();
+});
+
+it("is freed at the latest when it is given up, though its statistics never come", async () => {
+  const freed = createDeferred<void>();
+  const { manager, copy, warnings } = await serve((loaded) => ({
+    statistics: () => new Promise(() => {}),
+    close: async () => {
+      freed.resolve();
+      await loaded.close();
+    },
+  }));
+  vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout", "performance"] });
+  onTestFinished(() => void vi.useRealTimers());
+  const unloaded = copy.unload("for the test");
+  await vi.advanceTimersByTimeAsync(RETIRE_MS + 1000);
+  vi.useRealTimers();
+  await Promise.all([unloaded, freed.promise]);
+  expect(warnings()).toEqual(["a model still runs and keeps its memory"]);
+  expect((await copy.statistics()).requests.succeeded.count).toBe(0);
+  await run(copy, REQUEST);
   await manager.close();
 });
 
