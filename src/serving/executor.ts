@@ -39,7 +39,7 @@ export class Executor {
 
   /** Takes charge of a copy that has been loaded. */
   adopt(copy: Executed): void {
-    this.#become(copy, { is: "resident", crowds: "" });
+    this.#become(copy, { is: "resident" });
     this.look(copy);
   }
 

@@ -173,7 +173,7 @@ export class ServedCopy implements Servable, Unloadable, Executed {
     else if (action.do === "abandon") this.#abandon();
     else if (action.do === "load") this.#loading = this.#load(action.isAtOnce);
     else if (action.do === "hurry") this.#hurry.abort();
-    else this.#arrive().reject(action.error);
+    else if (action.do === "refuse") this.#arrive().reject(action.error);
   }
 
   #park(why: string): void {

@@ -5,8 +5,8 @@ import type { ServingError } from "../../errors.ts";
  * `failed` wait for a request, `loading` has one that waits.
  */
 export type Residence =
-  /** `crowds`: the reason why others want its memory; empty = they do not. */
-  | { readonly is: "resident"; readonly crowds: string }
+  /** `crowds`: the reason why others want its memory; absent = they do not. */
+  | { readonly is: "resident"; readonly crowds?: string }
   /** `until`: when its memory is given up for lost. */
   | { readonly is: "parking"; readonly demand: Demand; readonly until: number }
   | { readonly is: "parked"; readonly demand: Demand }
@@ -44,7 +44,8 @@ type Deed =
   | { readonly do: "load"; readonly isAtOnce: boolean }
   | { readonly do: "refuse"; readonly error: ServingError }
   | { readonly do: "hurry" }
-  | { readonly do: "abandon" };
+  | { readonly do: "abandon" }
+  | { readonly do: "stay" };
 
 /** Something to be done with a copy, and the row that says so. */
 export type Action = Deed & { readonly row: string };
@@ -76,14 +77,14 @@ const FAILURE_HOLD_MS = 1000;
 
 /** The table: the first row that holds acts. A wait has no row; {@link wakeOf} knows its end. */
 const ROWS: readonly Row[] = [
-  // Others need its memory. They ask idle copies alone.
+  // Others need its memory. They have chosen it as an idle one; if it is not any more, they choose again.
   row("R3", "resident", {
-    when: ({ copy }) => copy.crowds !== "",
-    act: ({ copy }) => ({ do: "park", why: copy.crowds }),
+    when: ({ copy }) => copy.crowds !== undefined,
+    act: ({ copy: { crowds = "" }, use }) => (isUnused(use) ? { do: "park", why: crowds } : { do: "stay" }),
   }),
   // It had no request for its time. Models that need it do not matter: their next request loads it.
   row("I1", "resident", {
-    when: ({ use, now }) => idleEnd(use, now) <= now,
+    when: ({ use, now }) => isUnused(use) && idleEnd(use, now) <= now,
     act: ({ use }) => ({ do: "park", why: idleText(use) }),
   }),
   // Something that runs in it does not end.
@@ -134,6 +135,11 @@ function isUrgent({ demand }: { readonly demand: Demand }): boolean {
   return demand === "at once";
 }
 
+/** True if nothing is taken from anyone when it is parked. */
+function isUnused({ isHeld, mayPark }: Use): boolean {
+  return !isHeld && mayPark;
+}
+
 function idleText({ idleMs }: Use): string {
   return `no request for ${idleMs / 1000} s`;
 }
@@ -159,9 +165,9 @@ export function step(copy: Residence, what: Event | Action, now: number): Reside
 }
 
 /** In use, it is looked at again after the same time. */
-function idleEnd({ idleMs, isHeld, mayPark, lastUse }: Use, now: number): number {
-  if (idleMs <= 0) return Number.POSITIVE_INFINITY;
-  return isHeld || !mayPark ? now + idleMs : lastUse + idleMs;
+function idleEnd(use: Use, now: number): number {
+  if (use.idleMs <= 0) return Number.POSITIVE_INFINITY;
+  return (isUnused(use) ? use.lastUse : now) + use.idleMs;
 }
 
 function afterEvent(copy: Residence, event: Event, now: number): Residence {
@@ -174,7 +180,7 @@ function afterEvent(copy: Residence, event: Event, now: number): Residence {
       if (copy.is === "resident" || isUrgent(copy)) return copy;
       return { ...copy, demand: event.isAtOnce ? "at once" : "in turn" };
     case "loaded":
-      return { is: "resident", crowds: "" };
+      return { is: "resident" };
     case "failed":
       return { is: "failed", demand: "none", until: now + FAILURE_HOLD_MS, error: event.error };
   }
@@ -191,6 +197,8 @@ function afterAction(copy: Residence, action: Action, now: number): Residence {
       return { is: "loading", demand, isAtOnce: action.isAtOnce };
     case "hurry":
       return { is: "loading", demand, isAtOnce: true };
+    case "stay":
+      return { is: "resident" };
     case "refuse":
       return copy.is === "resident" ? copy : { ...copy, demand: "none" };
   }

@@ -21,7 +21,7 @@ function toCopy(words: string): Residence {
   const [is = "", time = "0s"] = words.split(" ");
   const demand: Demand = words.includes("at once") ? "at once" : words.includes("demand") ? "in turn" : "none";
   const until = NOW + 1000 * Number.parseFloat(time);
-  if (is === "resident") return { is, crowds: "" };
+  if (is === "resident") return { is };
   if (is === "crowded") return { is: "resident", crowds: "others need its memory" };
   if (is === "parking") return { is, until, demand };
   if (is === "failed") return { is, demand, until, error: BROKEN };
@@ -58,6 +58,9 @@ describe("a copy in memory", () => {
     ["resident", "idle 5s used -6s held", "wait 5s"],
     ["resident", "idle 5s used -6s replaced", "wait 5s"],
     ["crowded", "", "R3 park: others need its memory"],
+    ["crowded", "held", "R3 stay"],
+    ["crowded", "idle 5s used -6s held", "R3 stay"],
+    ["crowded", "idle 5s used -6s replaced", "R3 stay"],
   ])("that is %s, with %j: %s", (copy, use, expected) => {
     expect(planned(toCopy(copy), toUse(use))).toBe(expected);
   });
@@ -106,7 +109,7 @@ describe("what follows from events", () => {
     const { copy, done } = follow("resident", crowded, demanded(), demanded(), { is: "freed" });
     expect(done).toEqual(["R3 park: others need its memory", "I3 load"]);
     expect(copy).toEqual({ is: "loading", demand: "in turn", isAtOnce: false });
-    expect(step(copy, { is: "loaded" }, NOW)).toEqual({ is: "resident", crowds: "" });
+    expect(step(copy, { is: "loaded" }, NOW)).toEqual({ is: "resident" });
   });
 
   test("a request that is part of a load takes a place from nobody, whenever it comes", () => {
@@ -129,6 +132,12 @@ describe("what follows from events", () => {
     const given = step(copy, { row: "I7", do: "abandon" }, NOW);
     expect(toText(plan(given, UNUSED, NOW))).toBe("I3 load");
     expect(step(toCopy("resident"), { is: "freed" }, NOW)).toEqual(toCopy("resident"));
+  });
+
+  test("a copy that is in use gives no memory, and owes none once it is idle", () => {
+    const copy = step(toCopy("crowded"), { row: "R3", do: "stay" }, NOW);
+    expect(copy).toEqual(toCopy("resident"));
+    expect(plan(copy, UNUSED, NOW)).toBeUndefined();
   });
 
   test("a copy that is not in memory gives none, and one in memory needs no load", () => {
