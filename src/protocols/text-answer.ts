@@ -23,6 +23,8 @@ const PART_ELEMENTS = 128 * 1024;
 export interface TextToWrite<Args extends readonly unknown[]> {
   /** The tensors of which it holds values as text. */
   readonly tensors: readonly Tensor[];
+  /** True if it is work for a codec thread; default: that of its tensors. */
+  readonly isLarge?: boolean;
   /** Writes it as a whole. */
   readonly job: Job<Args, Uint8Array>;
   readonly args: Readonly<Args>;
@@ -35,10 +37,10 @@ export interface TextToWrite<Args extends readonly unknown[]> {
  * large by several of them, in parts that are sent while the next ones are written.
  */
 export async function textAnswer<Args extends readonly unknown[]>(
-  { tensors, job, args, write }: TextToWrite<Args>,
+  { tensors, isLarge = isLargeText(tensors), job, args, write }: TextToWrite<Args>,
   exchange: HttpExchange,
 ): Promise<Pick<HttpAnswer, "body" | "stream">> {
-  if (!isLargeText(tensors)) return { body: await job.run(...(args as Args)) };
+  if (!isLarge) return { body: await job.run(...(args as Args)) };
   if (write === false || !isSplit(tensors)) return { body: await exchange.encode(job, args as Args) };
   const outline = new JsonOutline();
   write(outline);

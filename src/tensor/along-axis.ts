@@ -93,10 +93,10 @@ export function topK(tensor: Tensor, k: number, axis = -1): TopK {
   const values = (tensor.data as Float32Array).slice(0, indices.length);
   forEachLine(view, (start, line) => {
     const target = Math.floor(line / stride) * kept * stride + (line % stride);
-    const order = Array.from({ length: size }, (_, index) => index);
-    order.sort((a, b) => compare(elements[start + b * stride], elements[start + a * stride]) || a - b);
-    for (let rank = 0; rank < kept; rank++) {
-      const index = order[rank]!;
+    const order = firstOf(size, kept, (a, b) => {
+      return compare(elements[start + b * stride], elements[start + a * stride]) || a - b;
+    });
+    for (const [rank, index] of order.entries()) {
       indices[target + rank * stride] = index;
       values[target + rank * stride] = tensor.data[start + index * stride] as number;
     }
@@ -105,6 +105,26 @@ export function topK(tensor: Tensor, k: number, axis = -1): TopK {
     values: createTensor(tensor.dtype, shape, values as never),
     indices: createTensor("int32", shape, indices),
   };
+}
+
+/** Up to so many, one pass costs less than sorting all. */
+const MAX_IN_ONE_PASS = 32;
+
+/** The first ones of the indices below a size, in an order. */
+function firstOf(size: number, count: number, order: (a: number, b: number) => number): number[] {
+  if (count > MAX_IN_ONE_PASS) {
+    return Array.from({ length: size }, (_, index) => index)
+      .sort(order)
+      .slice(0, count);
+  }
+  const first: number[] = [];
+  for (let index = 0; index < size; index++) {
+    if (first.length === count && order(index, first[count - 1]!) > 0) continue;
+    let place = Math.min(first.length, count - 1);
+    for (; place > 0 && order(index, first[place - 1]!) < 0; place--) first[place] = first[place - 1]!;
+    first[place] = index;
+  }
+  return first;
 }
 
 /** Below 0 if the first is smaller; NaN is larger than any number. */

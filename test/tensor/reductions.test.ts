@@ -83,6 +83,13 @@ describe("topK", () => {
     ]);
   });
 
+  test.each([1, 5, 32, 33, 100])("gives the first %d of an order that numbers, ties and NaN have", (k) => {
+    const line = Array.from({ length: 100 }, (_, index) => (index % 7 === 3 ? Number.NaN : (index * 37) % 23));
+    const rank = (index: number) => (Number.isNaN(line[index]) ? 100 : line[index]!);
+    const order = line.map((_, index) => index).toSorted((a, b) => rank(b) - rank(a) || a - b);
+    expect([...topK(floats([100], ...line), k).indices.data]).toEqual(order.slice(0, k));
+  });
+
   test("keeps the dtype of halves and 64-bit integers", () => {
     const halves = createTensor("float16", [2], Uint16Array.of(toFloat16(-1), toFloat16(3)));
     expect(topK(halves, 1)).toMatchObject({ values: { dtype: "float16", data: Uint16Array.of(toFloat16(3)) } });

@@ -1,5 +1,4 @@
 import { invalidArgument, type ServingError } from "../../errors.ts";
-import { isLargeText } from "../../platform/codec-host/large-message.ts";
 import type { HttpExchange } from "../../proxy/http-exchange.ts";
 import type { HttpAnswer } from "../../proxy/http-route.ts";
 import type { InferResponse } from "../../serving/inference-service.ts";
@@ -9,7 +8,14 @@ import { elementCount } from "../../tensor/tensor.ts";
 import { answeredTensors } from "../answered-tensors.ts";
 import { textAnswer } from "../text-answer.ts";
 import type { KibernetikaRequest } from "./http-codec.ts";
-import { type NamedOutputs, writeOutputs, writeOutputsJob, writeOutputsTo } from "./http-outputs.ts";
+import {
+  isLargeOutputs,
+  type NamedOutputs,
+  withLabels,
+  writeOutputs,
+  writeOutputsJob,
+  writeOutputsTo,
+} from "./http-outputs.ts";
 
 const JSON_TYPE = "application/json";
 /** TYPE/SUBTYPE with parameters, all of them characters that a header may carry. */
@@ -23,8 +29,9 @@ export function checkMimeType(outMimeType: string): void {
   throw invalidArgument(`out_mime_type is "${outMimeType}"; expected a media type such as image/png or text/plain.`);
 }
 
-/** The answer of a model, and the signature by which it was run. */
+/** The answer of a model. */
 export interface Answered extends Pick<InferResponse, "outputs" | "metadata" | "contentType"> {
+  /** The signature by which it was run, for an answer that names classes: one of all outputs, to plain values. */
   readonly spec?: Signature | undefined;
 }
 type Wanted = Pick<KibernetikaRequest, "outFilter" | "outMimeType">;
@@ -59,7 +66,9 @@ export async function toJsonAnswer(response: Answered, request: Wanted, exchange
     tensors: outputs.map(([, tensor]) => tensor),
     job: writeOutputsJob,
     args: [outputs] as const,
-    write: (writer: JsonWriter) => writeOutputsTo(writer, outputs),
+    // The classes of a large answer are not looked for in the main thread.
+    write: !outputs.some(([, , labels]) => labels) && ((writer: JsonWriter) => writeOutputsTo(writer, outputs)),
+    isLarge: isLargeOutputs(outputs),
   };
   return { contentType: JSON_TYPE, ...(await textAnswer(text, exchange)), headers: response.metadata };
 }
@@ -68,7 +77,7 @@ export async function toJsonAnswer(response: Answered, request: Wanted, exchange
 export function isLargeAnswer(response: Answered, request: Wanted): boolean {
   const outputs = wantedOutputs(response, request);
   const isRaw = onlyBytes(outputs) !== undefined && rawType(response, request) !== undefined;
-  return !isRaw && isLargeText(outputs.map(([, tensor]) => tensor));
+  return !isRaw && isLargeOutputs(outputs);
 }
 
 /** The media type with which the only output's bytes are sent; undefined = the answer is JSON. */
@@ -82,11 +91,10 @@ function isRawAsked({ outMimeType }: Wanted): boolean {
 
 /** The requested outputs: a server behind the proxy may answer with more. */
 function wantedOutputs(response: Answered, { outFilter }: Wanted): NamedOutputs {
-  const labels = new Map(response.spec?.outputs?.map((spec) => [spec.name, spec.labels]));
-  const entries = Object.entries(answeredTensors(response));
-  const wanted = outFilter.length > 0 ? new Set(outFilter) : undefined;
-  const kept = wanted === undefined ? entries : entries.filter(([name]) => wanted.has(name));
-  return labels.size === 0 ? kept : kept.map(([name, tensor]) => [name, tensor, labels.get(name)]);
+  const outputs = Object.entries(answeredTensors(response));
+  if (outFilter.length === 0) return withLabels(outputs, response.spec?.outputs);
+  const wanted = new Set(outFilter);
+  return outputs.filter(([name]) => wanted.has(name));
 }
 
 /** The bytes of an answer with one output of one `bytes` element, of any rank. */

@@ -1,5 +1,6 @@
 import { isUtf8 } from "node:buffer";
 import { defineJob } from "../../platform/codec-host/job.ts";
+import { isLargeText, LARGE_MESSAGE_BYTES } from "../../platform/codec-host/large-message.ts";
 import { topK } from "../../tensor/along-axis.ts";
 import { JsonWriter } from "../../tensor/codecs/json/json-writer.ts";
 import { rowWriter, type TensorStyle, writeTensor } from "../../tensor/codecs/json/tensor-json.ts";
@@ -7,11 +8,13 @@ import type { TensorSpec } from "../../tensor/signature/signature.ts";
 import { createTensor, elementCount, type Tensor } from "../../tensor/tensor.ts";
 import { namedSchema } from "../value-schema.ts";
 
-/** The outputs of an answer, each with the names of its classes where they are known. */
+/** The outputs of an answer, each with the labels of its classes where the answer names them. */
 export type NamedOutputs = readonly (readonly [name: string, tensor: Tensor, labels?: readonly string[] | undefined])[];
 
 /** Classes of a row that an answer names: as many as pipelines of Hugging Face do. */
 const NAMED_CLASSES = 5;
+/** Rows up to which it does: labels are for people, who read no more. */
+const MAX_NAMED_ROWS = 1024;
 
 /** The member of an answer that names the likeliest classes of an output. */
 function classesMember(output: string): string {
@@ -43,25 +46,53 @@ export const writeOutputsJob = defineJob(import.meta.url, "writeOutputsJob", wri
 /** {@link writeOutputs} with a writer. */
 export function writeOutputsTo(writer: JsonWriter, outputs: NamedOutputs): void {
   writer.ascii("{");
-  const names = new Set(outputs.map(([name]) => name));
   for (const [index, [name, tensor, labels]] of outputs.entries()) {
     if (index > 0) writer.ascii(",");
     writer.string(name);
     writer.ascii(":");
     writeTensor(writer, tensor, STYLE);
-    const member = classesMember(name);
-    if (labels === undefined || !hasScores(tensor, labels) || names.has(member)) continue;
+    if (labels === undefined) continue;
     writer.ascii(",");
-    writer.string(member);
+    writer.string(classesMember(name));
     writer.ascii(":");
     writeClasses(writer, tensor, labels);
   }
   writer.ascii("}");
 }
 
+/**
+ * All outputs of an answer, with the labels of those that are scores of classes, by what is known of a model's outputs:
+ * of at most 1024 rows, where no output has the name of the classes' member.
+ */
+export function withLabels(outputs: NamedOutputs, specs: readonly TensorSpec[] = []): NamedOutputs {
+  const known = new Map(specs.flatMap(({ name, labels }) => (labels === undefined ? [] : [[name, labels] as const])));
+  if (known.size === 0) return outputs;
+  const names = new Set(outputs.map(([name]) => name));
+  return outputs.map(([name, tensor]) => {
+    const labels = known.get(name);
+    const isNamed = labels !== undefined && hasScores(tensor, labels) && !names.has(classesMember(name));
+    return isNamed ? [name, tensor, labels] : [name, tensor];
+  });
+}
+
 /** Labels of an output whose columns are open may be those of another number of classes. */
 function hasScores({ dtype, shape }: Tensor, labels: readonly string[]): boolean {
-  return dtype.includes("float") && (shape.length === 1 || shape.length === 2) && shape.at(-1) === labels.length;
+  const [rows = 0] = shape.length === 1 ? [1] : shape;
+  const isOfRows = shape.length === 1 || shape.length === 2;
+  return dtype.includes("float") && isOfRows && rows <= MAX_NAMED_ROWS && shape.at(-1) === labels.length;
+}
+
+/** Checks if writing outputs is work for a codec thread. */
+export function isLargeOutputs(outputs: NamedOutputs): boolean {
+  return isLargeText(outputs.map(([, tensor]) => tensor)) || labelCharacters(outputs) > LARGE_MESSAGE_BYTES;
+}
+
+/** The most that the labels of an answer's classes may take. */
+function labelCharacters(outputs: NamedOutputs): number {
+  return outputs.reduce((sum, [, { shape }, labels = []]) => {
+    const rows = shape.length === 1 ? 1 : shape[0]!;
+    return sum + rows * NAMED_CLASSES * labels.reduce((longest, label) => Math.max(longest, label.length), 0);
+  }, 0);
 }
 
 /** A list of `{"label", "score"}` for each row, the highest score first; one list for a tensor of rank 1. */

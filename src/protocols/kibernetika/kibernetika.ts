@@ -80,7 +80,7 @@ async function predict(service: InferenceService, url: string, exchange: HttpExc
   checkMimeType(request.outMimeType);
   const inParts = acceptedParts(exchange.request);
   if (inParts !== undefined)
-    return answerInParts<Predicted>(inParts, exchange, {
+    return answerInParts<InferResponse>(inParts, exchange, {
       run: (write) => infer(service, { choice, request, call, write }),
       toPart: (part) => toJsonAnswer(part, request, exchange),
       toAnswer: (answer) => toHttpAnswer(answer, request, exchange),
@@ -127,18 +127,18 @@ function toHttpAnswer(
   return toLargeAnswer(response, request, exchange);
 }
 
-/** The answer of a model, or a part of it. */
-type Predicted = InferResponse & Answered;
-
 interface KibernetikaCall {
   readonly choice: ModelChoice;
   readonly request: KibernetikaRequest;
   readonly call: CallOptions;
   /** Takes the parts of an answer. */
-  readonly write?: (part: Predicted) => Promise<void>;
+  readonly write?: (part: InferResponse) => Promise<void>;
 }
 
-async function infer(service: InferenceService, { choice, request, call, write }: KibernetikaCall): Promise<Predicted> {
+async function infer(
+  service: InferenceService,
+  { choice, request, call, write }: KibernetikaCall,
+): Promise<InferResponse> {
   const ref = { model: modelOf(service, choice), version: choice.version };
   const lease = await service.acquire(ref, call);
   try {
@@ -146,10 +146,8 @@ async function infer(service: InferenceService, { choice, request, call, write }
     const used = { inputs: Object.keys(request.inputs), outputs };
     const signature = requireSignature(choice.signature, lease.description, used);
     assertOutputs(outputs, signature.spec?.outputs);
-    const { spec } = signature;
-    const inputs = { kind: "tensors", tensors: withDimension(request.inputs, spec?.inputs) } as const;
-    const parts = write && { write: (part: InferResponse) => write({ ...part, spec }) };
-    return { ...(await lease.infer({ signature, inputs, outputs, parts, call })), spec };
+    const inputs = { kind: "tensors", tensors: withDimension(request.inputs, signature.spec?.inputs) } as const;
+    return await lease.infer({ signature, inputs, outputs, parts: write && { write }, call });
   } finally {
     lease.release();
   }

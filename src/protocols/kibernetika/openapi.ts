@@ -34,7 +34,8 @@ function predictOperation(name: string, signature: Signature): object {
     requestBody: { required: true, content: jsonContent(body, exampleBody(signature)) },
     responses: {
       200: {
-        description: "A value for each output.",
+        description:
+          "A value for each output; to plain values the likeliest classes too, where their labels are known.",
         content: jsonContent(outputs === undefined ? OBJECT : answerSchema(outputs)),
       },
       ...refusals(),

@@ -2,8 +2,13 @@ import sharp from "sharp";
 import { describe, expect, test } from "vitest";
 import { defineHooks } from "../../../src/hooks/hooks.ts";
 import { MAX_INPUTS } from "../../../src/platform/limits/memory/decode-budget.ts";
-import { type NamedOutputs, writeOutputs } from "../../../src/protocols/kibernetika/http-outputs.ts";
-import { createTensor } from "../../../src/tensor/tensor.ts";
+import {
+  isLargeOutputs,
+  type NamedOutputs,
+  withLabels,
+  writeOutputs,
+} from "../../../src/protocols/kibernetika/http-outputs.ts";
+import { createTensor, type Tensor } from "../../../src/tensor/tensor.ts";
 import { encodeModel } from "../../fixtures/make/onnx-writer.ts";
 import { ScriptedService } from "../../grpc/scripted-service.ts";
 import { startServer } from "../../helpers/start-server.ts";
@@ -283,34 +288,61 @@ describe("the classes of scores", () => {
     ];
     const expected = { y: rows, y_classes: [classes("dfeac", rows[0]!), classes("abcde", rows[1]!)] };
     expect(JSON.parse(await send(JSON.stringify(rows)))).toEqual(expected);
-    const tensor = { inputs: { x: { dtype: "float32", data: rows } }, out_filter: ["y"] };
-    expect(JSON.parse(await send(JSON.stringify(tensor)))).toEqual(expected);
-    expect(JSON.parse(await send(JSON.stringify(tensor), { ...JSON_TYPE, accept: "application/x-ndjson" }))).toEqual(
-      expected,
-    );
-    const many = JSON.parse(await send(JSON.stringify(Array.from({ length: 40_000 }, () => rows[0]))));
-    expect([many.y_classes.length, many.y_classes.at(-1)]).toEqual([40_000, expected.y_classes[0]]);
-    const nothing = { inputs: { x: { dtype: "float32", data: [[null, 1, 1, 1, 1, 1]] } } };
-    expect(JSON.parse(await send(JSON.stringify(nothing))).y_classes[0][0]).toEqual({ label: "a", score: null });
+    const lines = { ...JSON_TYPE, accept: "application/x-ndjson" };
+    expect(JSON.parse(await send(JSON.stringify(rows), lines))).toEqual(expected);
+    const csv = await send("0,0,0,0,0,0\n", { "content-type": "text/csv" });
+    expect(JSON.parse(csv)).toEqual({ y: [rows[1]], y_classes: [expected.y_classes[1]] });
+    const inputs = { x: { dtype: "float32", data: rows } };
+    for (const filter of [{}, { out_filter: ["y"] }])
+      for (const type of [JSON_TYPE, lines])
+        expect(JSON.parse(await send(JSON.stringify({ inputs, ...filter }), type))).toEqual({ y: rows });
     const paths = (await (await fetch(`${httpUrl}/docs/openapi.json`)).json()) as OpenApi;
     const { properties } = paths.paths["/predict/default"]!.post.responses[200].content["application/json"].schema;
     expect(Object.keys(properties).toSorted()).toEqual(["y", "y_classes"]);
   });
 
+  test("are those of up to 1024 rows, and a thread looks for them in large answers", async () => {
+    const wide = Array.from({ length: 300 }, (_, index) => `c${index}`);
+    const stages = (columns: number, labels: string) => {
+      return [{ path: identity(["N", columns]), options: { labels } }];
+    };
+    const models = { six: { stages: stages(6, "a,b,c,d,e,f") }, wide: { stages: stages(300, wide.join(",")) } };
+    const { httpUrl } = await startServer({ models });
+    const send = async (model: string, rows: number, row: readonly number[]) => {
+      const body = `[${new Array(rows).fill(JSON.stringify(row)).join(",")}]`;
+      const { y, y_classes: named } = JSON.parse(await (await post(`${httpUrl}/predict/${model}`, body)).text());
+      return [y.length, named?.length, named?.at(-1)[0]];
+    };
+    const six = [0, 1, 2, 3, 4, 9];
+    expect(await send("six", 1024, six)).toEqual([1024, 1024, { label: "f", score: 9 }]);
+    expect(await send("six", 1025, six)).toEqual([1025, undefined, undefined]);
+    expect(await send("six", 300_000, six)).toEqual([300_000, undefined, undefined]);
+    // More elements than one thread writes of an answer without classes.
+    const last = wide.map((_, index) => Number(index === 299));
+    expect(await send("wide", 1000, last)).toEqual([1000, 1000, { label: "c299", score: 1 }]);
+  });
+
   test("are left out where the scores have another number of columns, or an output has their name", () => {
     const scores = createTensor("float32", [1, 2], Float32Array.of(1, 2));
-    const written = (...outputs: NamedOutputs) => JSON.parse(Buffer.from(writeOutputs(outputs)).toString());
+    const named = (labels: readonly string[], ...outputs: [string, Tensor][]): NamedOutputs =>
+      withLabels(outputs, [{ name: "y", dtype: "float32", labels }]);
+    const written = (...all: Parameters<typeof named>) =>
+      JSON.parse(Buffer.from(writeOutputs(named(...all))).toString());
     const labels = ["a", "b"];
-    expect(written(["y", scores, ["a", "b", "c"]])).toEqual({ y: [[1, 2]] });
-    expect(written(["y", scores, labels], ["y_classes", scores])).toEqual({ y: [[1, 2]], y_classes: [[1, 2]] });
+    expect(written(["a", "b", "c"], ["y", scores])).toEqual({ y: [[1, 2]] });
+    expect(written(labels, ["y", scores], ["y_classes", scores])).toEqual({ y: [[1, 2]], y_classes: [[1, 2]] });
     const row = createTensor("float32", [2], Float32Array.of(1, 2));
     const [a, b] = [
       { label: "a", score: 1 },
       { label: "b", score: 2 },
     ];
-    expect(written(["y", row, labels])).toEqual({ y: [1, 2], y_classes: [b, a] });
+    expect(written(labels, ["y", row])).toEqual({ y: [1, 2], y_classes: [b, a] });
+    const unknown = createTensor("float32", [2], Float32Array.of(1, Number.NaN));
+    expect(written(labels, ["y", unknown]).y_classes).toEqual([{ label: "b", score: null }, a]);
     const nothing = createTensor("float32", [0, 2], new Float32Array());
-    expect(written(["y", nothing, labels])).toEqual({ y: [], y_classes: [] });
+    expect(written(labels, ["y", nothing])).toEqual({ y: [], y_classes: [] });
+    const long = labels.map((label) => label.repeat(20_000));
+    expect([labels, long].map((each) => isLargeOutputs(named(each, ["y", scores])))).toEqual([false, true]);
   });
 });
 
@@ -332,6 +364,25 @@ describe("a file of a form for an input of images", () => {
     const response = await post(`${httpUrl}/predict`, form);
     expect([response.status, await response.json()]).toEqual([200, { y: [[[[250, 20, 10]]]] }]);
   });
+});
+
+test("a single text has the dimension of an input that takes several, and none where the input has none", async () => {
+  const hooks = defineHooks({
+    inputs: [
+      { name: "list", dtype: "bytes", shape: [-1] },
+      { name: "one", dtype: "bytes", shape: [] },
+      { name: "any", dtype: "bytes" },
+    ],
+    process: (inputs) => Object.fromEntries(Object.entries(inputs).map(([name, { shape }]) => [name, shape.length])),
+  });
+  const { httpUrl } = await startServer({ ...ECHO, hooks });
+  const names = ["list", "one", "any"];
+  const form = new FormData();
+  for (const name of names) form.append(`byte_${name}`, new Blob(["text"]), "text.txt");
+  const inputs = Object.fromEntries(names.map((name) => [name, { dtype: "string", data: "a text" }]));
+  const answers = [post(`${httpUrl}/predict`, form), post(`${httpUrl}/predict`, JSON.stringify({ inputs }), JSON_TYPE)];
+  const ranks = { list: 1, one: 0, any: 0 };
+  expect(await Promise.all(answers.map(async (each) => (await each).json()))).toEqual([ranks, ranks]);
 });
 
 test("a tensor of 254 dimensions comes back from both protocols, one of 255 does not", async () => {
