@@ -45,7 +45,7 @@ async function find(
   const specs = inputs ?? modelInputs;
   const needed = specs?.filter((spec) => spec.default === undefined) ?? complete(suggestedInputs);
   const likely = model?.likelyInputs ?? [];
-  const lists = needed === undefined ? likely : [needed];
+  const lists = (needed === undefined ? likely : [needed]).flatMap(withOtherValues);
   const candidates = lists.flatMap((list) =>
     [...attempts(list, specs !== undefined)].map((inputs) => ({ inputs, specs: list })),
   );
@@ -63,6 +63,12 @@ async function find(
       return { inputs: first.inputs, ran: false, stillRuns: true, guessed: guessedNames(first.specs) };
   }
   return { inputs: first.inputs, ran: false, guessed: guessedNames(first.specs) };
+}
+
+/** Specs, and the same without the model's own example, which it may not take. */
+function withOtherValues(specs: readonly TensorSpec[]): readonly (readonly TensorSpec[])[] {
+  if (specs.every(({ example }) => example === undefined)) return [specs];
+  return [specs, specs.map(({ example: _, ...rest }) => rest)];
 }
 
 function isSmall({ inputs }: { readonly inputs: readonly ExampleInput[] }): boolean {

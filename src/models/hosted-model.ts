@@ -1,6 +1,5 @@
 import { readFileSync } from "node:fs";
 import type { Model, PartsModel } from "../drivers/driver.ts";
-import { readMlflowExample } from "../drivers/python/mlflow-folder.ts";
 import { failedPrecondition, ServingError } from "../errors.ts";
 import type { Logger } from "../observability/logger.ts";
 import { steadyMs } from "../observability/steady-clock.ts";
@@ -36,15 +35,16 @@ export interface HostFacts {
   readonly turns?: ModelTurns | undefined;
   /** Absent = the model's runs are not marked. */
   readonly mark?: RunMark | undefined;
+  /** Values of inputs that were saved with the model, by name. */
+  readonly example?: ReadonlyMap<string, string | number> | undefined;
   /** Of a user's own driver; absent for others. */
   readonly foreign?: ForeignModel | undefined;
 }
 
 /** Adds to a loaded model what all drivers need: checks, the concurrency gate, timing, error mapping, closing once. */
 export function hostModel(model: Model | PartsModel, facts: HostFacts): ModelHandle {
-  const { driver, log, preprocess, choices, turns, mark, foreign } = facts;
+  const { driver, log, preprocess, choices, turns, mark, example, foreign } = facts;
   const { batching, images, convertInputs, labels, maxRequestRows } = choices;
-  const example = readMlflowExample(facts.path);
   const known = example === undefined ? model.signatures : exemplify(model.signatures, example);
   const signatures = labelByOption(withImageLayouts(known, images), labels, log);
   const runnable: RunnableModel = { model, driver, isBatched: batching !== undefined, foreign, mark, turns, log };

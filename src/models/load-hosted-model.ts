@@ -1,6 +1,7 @@
 import type { Driver, Model, ModelCopies, PartsModel, PredictCall } from "../drivers/driver.ts";
 import { lfsPointers } from "../drivers/file-kind.ts";
 import { expandAliases, parseOptions, type RawOptions } from "../drivers/option-table.ts";
+import { readMlflowExample } from "../drivers/python/mlflow-folder.ts";
 import { failedPrecondition, invalidArgument, reasonText, ServingError } from "../errors.ts";
 import { lostPackage } from "../lost-package.ts";
 import type { Logger } from "../observability/logger.ts";
@@ -57,10 +58,12 @@ export async function loadHostedModel(source: LoadSource, log: Logger): Promise<
   const model = await openModel(source, asked, log);
   const { batching } = asked;
   const choices = { ...asked, ...(batching && { batching: withinBounds(batching, Object.values(model.signatures)) }) };
+  const example = await readMlflowExample(path);
   const loadMs = performance.now() - started;
   log.debug("model loaded", { driver: driver.name, path, ms: Math.round(loadMs) });
   const foreign = foreignName === undefined ? undefined : { driver: driver.name, model: foreignName };
-  return hostModel(model, { driver: driver.name, path, loadMs, log, choices, preprocess, turns, mark, foreign });
+  const facts = { driver: driver.name, path, loadMs, log, choices, preprocess, turns, mark, example, foreign };
+  return hostModel(model, facts);
 }
 
 async function openModel(

@@ -48,6 +48,18 @@ test("a model whose rows are on another axis of its state is found too", async (
   ]);
 });
 
+test("the example saved with a model counts, and gives way to other values where the model does not run on it", async () => {
+  const inputs: TensorSpec[] = [{ name: "x", dtype: "float32", shape: [-1], example: 3 }];
+  const elementFor = async (...taken: unknown[]) => {
+    const { model } = modelThat(({ x }) => taken.includes(x?.data[0]));
+    const { ran, inputs: found } = await findExampleInputs(model, { inputs });
+    return [ran, found[0]?.element];
+  };
+  expect(await elementFor(3, 0)).toEqual([true, 3]);
+  expect(await elementFor(0, 1)).toEqual([true, 0]);
+  expect(await elementFor()).toEqual([false, 3]);
+});
+
 test("a model that divides, or reads numbers in texts, gets ones", async () => {
   const isOne = (bytes: unknown) => Buffer.from(bytes as Uint8Array).toString() === "1";
   const { model } = modelThat(({ x, text }) => x?.data[0] === 1 && isOne(text?.data[0]));

@@ -1,4 +1,5 @@
 import { existsSync, readFileSync, statSync } from "node:fs";
+import { readFile, stat } from "node:fs/promises";
 import { dirname, join, relative } from "node:path";
 import { failedPrecondition, reasonText } from "../../errors.ts";
 import type { ConfigNode } from "../../tensor/codecs/config/config-node.ts";
@@ -110,22 +111,32 @@ async function readDescription(path: string): Promise<ConfigNode | undefined> {
 const EXAMPLES = ["input_example.json", "serving_input_example.json"];
 
 /**
- * The first row of the example that MLflow has saved with the model at a path, in its folder, or as one file of it, by
- * columns; undefined for other models, and for an example that is no row with names.
+ * The first row of the example that MLflow has saved with the model at a path, in its folder, or as the file of it that
+ * its description means, by columns; undefined for other models, and for an example that is no row with names.
  */
-export function readMlflowExample(path: string): ReadonlyMap<string, string | number> | undefined {
-  // Keras' file is in a folder in it.
-  const folders = [path, dirname(path), dirname(dirname(path))];
-  const folder = path === "" ? undefined : folders.find(isMlflowFolder);
+export async function readMlflowExample(path: string): Promise<ReadonlyMap<string, string | number> | undefined> {
+  const folder = path === "" ? undefined : await folderOf(path);
   if (folder === undefined) return undefined;
-  const rows = EXAMPLES.map((name) => exampleRow(readJson(join(folder, name))));
+  const rows = await Promise.all(EXAMPLES.map(async (name) => exampleRow(await readJson(join(folder, name)))));
   return rows.find((row) => row !== undefined && row.size > 0);
 }
 
+/** The folder of MLflow's with the model at a path; files of Keras are in a folder in it. */
+async function folderOf(path: string): Promise<string | undefined> {
+  if (isMlflowFolder(path)) return path;
+  const above = dirname(path);
+  const folder = [above, dirname(above)].find(isMlflowFolder);
+  if (folder === undefined) return undefined;
+  // A description that cannot be read is an error only where it is needed.
+  const file = (await readMlflowFolder(folder).catch(() => undefined))?.file;
+  const isMeant = file === undefined ? folder === above : !relative(file, path).startsWith("..");
+  return isMeant ? folder : undefined;
+}
+
 /** Undefined for a file that is not there, is too long, or is no JSON: an example is not needed. */
-function readJson(path: string): unknown {
+async function readJson(path: string): Promise<unknown> {
   try {
-    return statSync(path).size > MAX_KIB * 1024 ? undefined : JSON.parse(readFileSync(path, "utf8"));
+    return (await stat(path)).size > MAX_KIB * 1024 ? undefined : JSON.parse(await readFile(path, "utf8"));
   } catch {
     return undefined;
   }
@@ -144,12 +155,16 @@ function exampleRow(json: unknown): ReadonlyMap<string, string | number> | undef
   return isObject(row) ? elementsOf(Object.entries(row)) : undefined;
 }
 
-/** Of a column's values the first; those without a form of JSON are left out. */
+/** A longer text is more of the trained data than an example needs. */
+const MAX_CHARACTERS = 200;
+
+/** Of a column's values the first; long texts, and values without a form of JSON, are left out. */
 function elementsOf(entries: readonly (readonly [string, unknown])[]): ReadonlyMap<string, string | number> {
   const found = new Map<string, string | number>();
   for (const [name, given] of entries) {
     const value = Array.isArray(given) && given.length > 0 ? given[0] : given;
-    if (typeof value === "string" || typeof value === "number") found.set(name, value);
+    if (typeof value === "number" || (typeof value === "string" && value.length <= MAX_CHARACTERS))
+      found.set(name, value);
     if (typeof value === "boolean") found.set(name, Number(value));
   }
   return found;

@@ -1,3 +1,4 @@
+import { type DType, integerRange } from "../dtype.ts";
 import type { Dimension, LooseSpec, Signature, TensorSpec } from "./signature.ts";
 
 /** The names of the classes of outputs, by the output. */
@@ -61,18 +62,27 @@ export function labelClasses(signatures: Signatures, labels: readonly string[]):
   return Object.fromEntries(entries);
 }
 
-/** The signatures with the example's values at the inputs of their names, where these are of the same kind. */
+/** The signatures with the example's values at the inputs of their names, where these hold them. */
 export function exemplify(signatures: Signatures, example: ReadonlyMap<string, string | number>): Signatures {
   const withOwn = <Spec extends LooseSpec>(spec: Spec) => {
     const value = example.get(spec.name);
-    const isOfKind = spec.dtype === undefined || (spec.dtype === "bytes") === (typeof value === "string");
-    return value !== undefined && isOfKind ? { ...spec, example: value } : spec;
+    return value !== undefined && holds(spec.dtype, value) ? { ...spec, example: value } : spec;
   };
   const entries = Object.entries(signatures).map(([name, { inputs, suggestedInputs, ...rest }]) => {
     const suggested = suggestedInputs && { suggestedInputs: suggestedInputs.map(withOwn) };
     return [name, { ...rest, ...(inputs && { inputs: inputs.map(withOwn) }), ...suggested }] as const;
   });
   return Object.fromEntries(entries);
+}
+
+function holds(dtype: DType | undefined, value: string | number): boolean {
+  if (dtype === undefined) return true;
+  if (typeof value === "string" || dtype === "bytes") return typeof value === "string" && dtype === "bytes";
+  if (dtype === "bool") return value === 0 || value === 1;
+  const range = integerRange(dtype);
+  if (range === undefined) return true;
+  // Larger integers are not exact in JSON.
+  return Number.isSafeInteger(value) && value >= range[0] && value < range[1];
 }
 
 function hasClasses({ dtype, shape = [] }: TensorSpec, count: number): boolean {
