@@ -204,8 +204,7 @@ function useChat(model: string) {
     const show = (answer: ChatMessage) => stopper.current === own && setMessages([...history, answer]);
     show(NO_ANSWER);
     setRunning(true);
-    const wire = history.flatMap(toWire);
-    const body = { model, stream: true, messages: [...first, ...wire], ...(tools && { tools }) };
+    const body = { model, stream: true, messages: [...first, ...wireOf(history)], ...(tools && { tools }) };
     await answerTo(JSON.stringify(body), own.signal, show);
     if (stopper.current === own) setRunning(false);
   };
@@ -216,6 +215,12 @@ function useChat(model: string) {
     setMessages([]);
   };
   return { messages, isRunning, send, stop: () => stopper.current?.abort(), clear };
+}
+
+/** Without messages to which nothing came: templates of many models refuse two of the user's in a row. */
+function wireOf(messages: readonly ChatMessage[]): readonly object[] {
+  const wire = messages.map(toWire);
+  return wire.flatMap((own, index) => (messages[index]?.role === "user" && wire[index + 1]?.length === 0 ? [] : own));
 }
 
 /** An answer of which nothing came is none to the model, and calls are as they came only at its own end. */

@@ -68,18 +68,23 @@ export async function* readEvents({ body }: Response): AsyncGenerator<string> {
   /** Pieces of an event whose end has not come: joined once, since each look at a joined text copies it. */
   const pieces: string[] = [];
   let last = "";
-  for (;;) {
-    const { done, value = "" } = await reader.read();
-    if (done) return;
-    // An end may begin in one piece and end in the next.
-    let text = last + value;
-    for (let end = text.indexOf(EVENT_END); end >= 0; end = text.indexOf(EVENT_END)) {
-      const event = pieces.splice(0).join("") + text.slice(0, end);
-      text = text.slice(end + EVENT_END.length);
-      if (event.startsWith(EVENT_START)) yield event.slice(EVENT_START.length);
+  try {
+    for (;;) {
+      const { done, value = "" } = await reader.read();
+      if (done) return;
+      // An end may begin in one piece and end in the next.
+      let text = last + value;
+      for (let end = text.indexOf(EVENT_END); end >= 0; end = text.indexOf(EVENT_END)) {
+        const event = pieces.splice(0).join("") + text.slice(0, end);
+        text = text.slice(end + EVENT_END.length);
+        if (event.startsWith(EVENT_START)) yield event.slice(EVENT_START.length);
+      }
+      pieces.push(text.slice(0, -1));
+      last = text.slice(-1);
     }
-    pieces.push(text.slice(0, -1));
-    last = text.slice(-1);
+  } finally {
+    // The server writes on for a reader who has not left.
+    await reader.cancel();
   }
 }
 
@@ -147,7 +152,10 @@ interface ChatDelta {
   }[];
 }
 
-/** The answer with one event more; throws an Error with the text of one. */
+/** Characters of an answer that the page keeps: each look at it draws all of them. */
+const MAX_ANSWER = 200_000;
+
+/** The answer with one event more; throws an Error with the text of one, and for an answer without an end. */
 export function withChunk(answer: ChatMessage, { error, choices }: ChatChunk): ChatMessage {
   if (error !== undefined) throw new Error(error.message ?? "The answer ended with an error.");
   const { content, reasoning_content: reasoning, refusal, tool_calls: more = [] } = choices?.[0]?.delta ?? {};
@@ -156,6 +164,9 @@ export function withChunk(answer: ChatMessage, { error, choices }: ChatChunk): C
     const call = calls[index] ?? { id: id ?? String(index), name: part?.name ?? "", arguments: "" };
     calls[index] = { ...call, arguments: call.arguments + (part?.arguments ?? "") };
   }
+  const all = [answer.text, answer.reasoning, answer.refusal, ...calls.map((call) => call.arguments)];
+  if (all.reduce((sum, text = "") => sum + text.length, 0) > MAX_ANSWER)
+    throw new Error(`The answer has more than ${MAX_ANSWER} characters; the page takes no more of it.`);
   return {
     ...answer,
     text: answer.text + (content ?? ""),

@@ -1,7 +1,7 @@
 import { readFileSync } from "node:fs";
 import { expect, test } from "vitest";
 import type { FormTensor } from "../../src/page/form-tensor.ts";
-import { addPart, NO_ANSWER, NO_PARTS, readParts, withChunk } from "../../src/page/stream-parts.ts";
+import { addPart, NO_ANSWER, NO_PARTS, readEvents, readParts, withChunk } from "../../src/page/stream-parts.ts";
 import { startServer } from "../helpers/start-server.ts";
 
 const PHOTO = readFileSync("examples/photos/page.png");
@@ -66,6 +66,18 @@ test("an error after parts is thrown with the server's words, and the parts befo
   expect(came).toEqual([[1]]);
 });
 
+test("an answer of which the rest is not read is left", async () => {
+  const left: string[] = [];
+  const body = () =>
+    new ReadableStream({
+      pull: (controller) => controller.enqueue(new TextEncoder().encode("data: no JSON\n\n")),
+      cancel: () => void left.push("left"),
+    });
+  await expect(all(new Response(body()))).rejects.toThrow();
+  for await (const _ of readEvents(new Response(body()))) break;
+  expect(left).toEqual(["left", "left"]);
+});
+
 test("texts grow part by part, images are kept each, and all else is of the newest part", () => {
   const text = (value: string): FormTensor => ({ name: "text", datatype: "BYTES", shape: [1], values: [value] });
   const image: FormTensor = { name: "image", datatype: "BYTES", shape: [1], values: [new Uint8Array(PHOTO)] };
@@ -105,4 +117,9 @@ test("an answer to a conversation grows by texts, thoughts and the arguments of 
   });
   expect(withChunk(NO_ANSWER, chunk({ refusal: "No." })).refusal).toBe("No.");
   expect(() => withChunk(NO_ANSWER, { error: { message: "broken" } })).toThrow("broken");
+  const long = chunk({ content: "a".repeat(150_000), reasoning_content: "b".repeat(50_000) });
+  const whole = withChunk(NO_ANSWER, long);
+  expect(() => withChunk(withChunk(whole, chunk({ content: "c" })), chunk({ content: "d" }))).toThrow(
+    "The answer has more than 200000 characters",
+  );
 });

@@ -1,5 +1,5 @@
 import type { Page } from "playwright-core";
-import { describe, expect, test } from "vitest";
+import { describe, expect, test, vi } from "vitest";
 import { defineHooks, type Hooks } from "../../src/hooks/hooks.ts";
 import { startServer } from "../helpers/start-server.ts";
 import { lacksChromium, openPage, violations } from "./browser.ts";
@@ -8,6 +8,9 @@ const RED_DOT = Buffer.from(
   "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAIAAACQd1PeAAAADElEQVR4nGP4z8AAAAMBAQDJ/pLvAAAAAElFTkSuQmCC",
   "base64",
 );
+
+/** Answers without an end that have one. */
+const ended: string[] = [];
 
 /** Says again what it was told; calls a tool for the word weather, and goes on and on for the word forever. */
 const talk = defineHooks({
@@ -19,9 +22,13 @@ const talk = defineHooks({
       yield { reasoning: `I have ${tools?.length} tools.` };
       yield { toolCalls: [{ name: "weather", arguments: { place: "Oslo" } }] };
     } else if (last?.text.includes("forever")) {
-      while (!signal.aborted) {
-        yield "on and ";
-        await new Promise((resolve) => setImmediate(resolve));
+      try {
+        while (!signal.aborted) {
+          yield "on and ";
+          await new Promise((resolve) => setImmediate(resolve));
+        }
+      } finally {
+        ended.push("forever");
       }
     } else if (last?.text.includes("fail")) throw new Error("no answer");
     else yield* [`You said ${last?.text}`, ` with ${pictures} pictures`, `, after ${messages.length - 1}.`];
@@ -82,8 +89,12 @@ describe.skipIf(lacksChromium())("models of texts, in a browser", () => {
     await log.getByText("on and on and").waitFor();
     await page.getByRole("button", { name: "Stop" }).click();
     await log.getByText("Stopped.").waitFor();
+    await vi.waitFor(() => expect(ended.splice(0)).toEqual(["forever"]));
     await send(page, "fail");
     await log.locator(".notice.bad").waitFor();
+    await send(page, "more");
+    // The instructions, and five messages of each side: without the one that failed.
+    await log.getByText("You said more with 0 pictures, after 11.").waitFor();
     await look("a-conversation");
     await page.getByRole("button", { name: "New conversation" }).click();
     expect(await log.getByText("hello").count()).toBe(0);

@@ -38,11 +38,15 @@ export async function pageState(
   ofPage: Pick<PageState, "mayControl" | "mayWatch" | "token">,
 ): Promise<PageState> {
   const states = service.index({ loadable: true });
-  const models = await Promise.all(states.map((state) => toVersion(service, state)));
+  const models = await Promise.all(states.map((state) => toVersion(service, state, states)));
   return { version: readVersion(), user: currentScope()?.user ?? "", ...ofPage, models };
 }
 
-async function toVersion(service: InferenceService, state: ServableState): Promise<PageVersion> {
+async function toVersion(
+  service: InferenceService,
+  state: ServableState,
+  states: readonly ServableState[],
+): Promise<PageVersion> {
   const { model, version, isReady, labels, unavailableReason, error } = state;
   const description = await describe(service, state);
   const { models = [], hooks, signatures = {}, decoupled = false } = description ?? {};
@@ -59,7 +63,7 @@ async function toVersion(service: InferenceService, state: ServableState): Promi
     hooks: hooks?.hookPlaces ?? [],
     notes: description === undefined ? [] : notesOf(description),
     isDecoupled: decoupled,
-    texts: description === undefined ? [] : await textsOf(description),
+    texts: description === undefined || !isNamed(state, states) ? [] : await textsOf(description),
     signatures: names.map((name) => toSignature(name, signatures[name] ?? {})),
   };
 }
@@ -77,6 +81,11 @@ async function describe(
   } catch {
     return undefined;
   }
+}
+
+/** Checks that the name alone means a version: the routes of texts take no other. */
+function isNamed({ model, version }: ServableState, states: readonly ServableState[]): boolean {
+  return states.every((one) => one.model !== model || one.state !== "AVAILABLE" || one.version <= version);
 }
 
 /** The routes of texts are loaded once models are there to answer them. */

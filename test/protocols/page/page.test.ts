@@ -1,4 +1,4 @@
-import { copyFileSync, readFileSync, rmSync } from "node:fs";
+import { copyFileSync, cpSync, readFileSync, rmSync } from "node:fs";
 import { join } from "node:path";
 import { gunzipSync } from "node:zlib";
 import { describe, expect, onTestFinished, test } from "vitest";
@@ -100,6 +100,17 @@ test("the page hears of states with their reasons, stages, hooks and signatures"
     stages: [],
   });
   expect(JSON.stringify(models)).not.toContain("/no/such");
+});
+
+test("the page talks with the version that the model's name means", async () => {
+  const path = tempFolder();
+  for (const version of ["1", "2"])
+    cpSync("test/fixtures/models/half-plus-two.onnx", join(path, version, "model.onnx"));
+  const hooks: Hooks = { chat: () => "yes" };
+  const { httpUrl } = await startServer({ models: { m: { path, versions: "all", hooks } } });
+  const { models } = (await (await fetch(`${httpUrl}/ui/models`)).json()) as PageState;
+  const texts = Object.fromEntries(models.map((each) => [each.version, each.texts]));
+  expect(texts).toEqual({ 1: [], 2: ["chat"] });
 });
 
 test("the page says of a model in how large batches its requests run, and that it answers in parts", async () => {
