@@ -67,7 +67,8 @@ async function acquireTool(model: string, { service, call }: ToolCall): Promise<
   } catch (reason) {
     if (ServingError.from(reason).code !== "not_found") throw reason;
     const state = service.index().find((one) => one.model === model && !one.isReady);
-    const why = state?.unavailableReason ?? "it is being loaded";
+    if (state === undefined) throw reason;
+    const why = state.unavailableReason ?? "it is being loaded";
     throw new ServingError("unavailable", `The model ${model} does not answer now: ${why}.`, { cause: reason });
   }
 }

@@ -70,7 +70,7 @@ export const FUNCTION_TOOLS: Readonly<Record<ToolFunction, FunctionTool>> = {
     },
     run: async ({ lease, inputs, call }) => {
       const documents = textsIn(inputs, "documents");
-      const [query] = textsIn(inputs, "query");
+      const query = oneTextIn(inputs, "query");
       const request = writeRequest({ query, documents, more: {} });
       const made = await inferNumbers(lease, { entry: "rerank", request, call }, documents.length);
       return createTensors([["scores", createTensor("float32", [made.rows], made.numbers)]]);
@@ -80,21 +80,28 @@ export const FUNCTION_TOOLS: Readonly<Record<ToolFunction, FunctionTool>> = {
 
 /** Bytes of an argument's texts at most, which the main thread writes for the function. */
 const MAX_TEXT_BYTES = 4 * 1024 * 1024;
+/** Texts of an argument at most: as many as a request of OpenAI's or Ollama's has. */
+const MAX_TEXTS = 2048;
 
 function textsIn(inputs: Tensors, name: string): readonly string[] {
   const tensor: Tensor | undefined = inputs[name];
   if (tensor?.dtype !== "bytes" || tensor.data.length === 0)
     throw invalidArgument(`The argument ${name} is empty; expected one text at least.`);
+  if (tensor.data.length > MAX_TEXTS)
+    throw invalidArgument(`The argument ${name} has ${tensor.data.length} texts; expected ${MAX_TEXTS} at most.`);
   if (byteSize(tensor) > MAX_TEXT_BYTES)
     throw invalidArgument(`The argument ${name} has ${byteSize(tensor)} bytes; expected ${MAX_TEXT_BYTES} at most.`);
   return Array.from(tensor.data, (bytes) => Buffer.from(bytes).toString());
 }
 
+function oneTextIn(inputs: Tensors, name: string): string {
+  const [text = "", ...more] = textsIn(inputs, name);
+  if (more.length === 0) return text;
+  throw invalidArgument(`The argument ${name} has ${more.length + 1} texts; expected one.`);
+}
+
 async function chat({ lease, inputs, call, hold, tell }: FunctionCall): Promise<Tensors> {
-  const [[message = ""], [system = ""]] = [
-    textsIn(inputs, "message"),
-    textsIn({ system: NO_TEXT, ...inputs }, "system"),
-  ];
+  const [message, system] = [oneTextIn(inputs, "message"), oneTextIn({ system: NO_TEXT, ...inputs }, "system")];
   const toMessage = (role: string, text: string) => ({ role, content: [{ type: "text", text }], toolCalls: [] });
   const messages = [...(system === "" ? [] : [toMessage("system", system)]), toMessage("user", message)];
   const rest = { tools: [], toolChoice: "none", responseFormat: { type: "text" }, stop: [], more: {} };
@@ -107,14 +114,15 @@ async function chat({ lease, inputs, call, hold, tell }: FunctionCall): Promise<
       answer.add(part);
       hold(answer.heldBytes - held);
       held = answer.heldBytes;
-      await tell(part.text ?? "");
+      // Others have thoughts, or the usage.
+      if (part.text) await tell(part.text);
     },
   });
   return createTensors([["text", createTensor("bytes", [], [Buffer.from(String(answer.whole()))])]]);
 }
 
 const WRITER: ConstructorParameters<typeof TextAnswer>[0] = {
-  ...{ form: EVENTS, keeps: "nothing", callPrefix: "call_" },
+  ...{ form: EVENTS, keeps: "nothing", callPrefix: "call_", remedy: "ask for a shorter one" },
   ...{ begin: () => [], step: () => [], end: () => [] },
   whole: ({ text, refusal }) => text + refusal,
 };

@@ -5,9 +5,16 @@ import type { DecodeBudget } from "../../platform/limits/memory/decode-budget.ts
 import { cutText } from "../../platform/text/cut-text.ts";
 import type { InferenceService } from "../../serving/inference-service.ts";
 import type { ServableDescription } from "../../serving/servable-description.ts";
-import { dumpJson, isJsonObject, type JsonValue } from "../../tensor/codecs/json/json-value.ts";
+import { dumpJson, isJsonObject, type JsonObject, type JsonValue } from "../../tensor/codecs/json/json-value.ts";
 import { reshape } from "../../tensor/packed-tensor.ts";
-import { type KnownInput, knownInputs, type Signature, takesImages, toSize } from "../../tensor/signature/signature.ts";
+import {
+  type KnownInput,
+  knownInputs,
+  type Signature,
+  type TensorSpec,
+  takesImages,
+  toSize,
+} from "../../tensor/signature/signature.ts";
 import { createTensors, elementCount, type Tensor, type Tensors } from "../../tensor/tensor.ts";
 import { isImageInput } from "../example-values.ts";
 import { aboutTensor } from "../http-standard/llms-text.ts";
@@ -215,13 +222,21 @@ export function readArguments(given: JsonValue, signature: Signature, budget: De
   const { inputs } = signature;
   checkNames(Object.keys(given), inputs);
   if (inputs?.length === 0) return createTensors();
-  const body = { root: { inputs: given }, signature: "", outputFilter: [], budget, isNamedByModel: true };
+  const told = withoutNulls(given, inputs);
+  const body = { root: { inputs: told }, signature: "", outputFilter: [], budget, isNamedByModel: true };
   const { inputs: tensors } = readInputs(body, signature);
   for (const spec of inputs ?? []) {
     const tensor = tensors[spec.name];
     if (tensor !== undefined) tensors[spec.name] = fitted(tensor, spec);
   }
   return tensors;
+}
+
+/** Assistants send null for an argument that they have no value for. */
+function withoutNulls(given: JsonObject, inputs: Signature["inputs"] = []): JsonObject {
+  const isNull = ({ name, default: value }: TensorSpec) => value !== undefined && given[name] === null;
+  const nulls = new Set(inputs.filter(isNull).map(({ name }) => name));
+  return nulls.size === 0 ? given : Object.fromEntries(Object.entries(given).filter(([name]) => !nulls.has(name)));
 }
 
 function checkNames(given: readonly string[], inputs: Signature["inputs"]): void {

@@ -422,6 +422,13 @@ describe("functions of hooks about texts", () => {
     expect(ranked.result.structuredContent).toEqual({ scores: [0.25, 0.75] });
   });
 
+  it("take null for an argument without a value, as assistants send it, where one may be left out", async () => {
+    const { result: answer } = await send(call("talk_chat", { message: "hi", system: null }));
+    expect(answer.structuredContent).toEqual({ text: "hi " });
+    const { result: none } = await send(call("talk_chat", { message: null }));
+    expect(none).toMatchObject({ isError: true });
+  });
+
   it("tell of the parts of a text as they are made", async () => {
     const body = call("talk_chat", { message: "so be it" }, { _meta: { progressToken: "p" } });
     const events = await (await postForParts(`${(await serveTalk()).httpUrl}/mcp`, body, TYPES)).rest();
@@ -439,6 +446,14 @@ describe("functions of hooks about texts", () => {
     ["a message that is none", call("talk_chat", { message: [] }), "The argument message is empty"],
     ["no texts", call("talk_embed", { texts: [] }), "The argument texts is empty; expected one text at least"],
     ["an argument of another name", call("talk_rerank", { query: "b", texts: ["a"] }), "There is no argument texts"],
+    [
+      "too many texts",
+      call("talk_embed", { texts: Array(100_000).fill("") }),
+      "has 100000 texts; expected 2048 at most",
+    ],
+    ["two messages", call("talk_chat", { message: ["a", "b"] }), "The argument message has 2 texts; expected one"],
+    ["two systems", call("talk_chat", { message: "a", system: ["a", "b"] }), "The argument system has 2 texts"],
+    ["two queries", call("talk_rerank", { query: ["a", "b"], documents: ["a"] }), "The argument query has 2 texts"],
     ["too much text", call("talk_chat", { message: "x".repeat(5_000_000) }), "expected 4194304 at most"],
     ["a function that fails", call("talk_chat", { message: "fail" }), "The hook chat failed: no words"],
   ])("answer %s with a result that says so", async (_, body, text) => {
