@@ -1,8 +1,8 @@
 import { failedPrecondition, invalidArgument } from "../errors.ts";
 import { isObject } from "../tensor/record.ts";
-import { createTensor, type Tensor } from "../tensor/tensor.ts";
+import { createTensor, createTensors, type Tensor, type Tensors } from "../tensor/tensor.ts";
 import { listOf } from "./normalizers.ts";
-import type { FoundTokens } from "./token-finder.ts";
+import { type FoundTokens, Turns } from "./token-finder.ts";
 import { type Config, unsupportedPart } from "./tokenizer-files.ts";
 
 /** A place in what becomes of one or two texts: a special token, or one of the texts. */
@@ -214,4 +214,86 @@ export function textsOf(tensor: Tensor | undefined, name = "text"): readonly str
       throw invalidArgument(`Text ${index} of "${name}" is not UTF-8; expected text.`, reason);
     }
   });
+}
+
+/** Tokens of all rows at most, with those that short rows are filled up with: 128 MB. */
+const MAX_CELLS = 16 * 1024 * 1024;
+/** Tokens of a row at most that become a text, which is one piece of work that nothing ends. */
+const MAX_DECODED = 64 * 1024;
+
+/** A tokenizer, as far as rows need it. */
+interface RowTokenizer {
+  encode(texts: readonly string[], options: RowOptions): Promise<Pick<EncodedTexts, "inputIds">>;
+  decode(ids: BigInt64Array, options: { readonly specialTokens: boolean }): string;
+}
+
+interface RowOptions extends TokenizeOptions {
+  readonly specialTokens: boolean;
+  readonly indices: readonly number[];
+}
+
+interface TokenizeOptions {
+  readonly signal: AbortSignal;
+  /** Told in each row; 0 = it is not known. */
+  readonly maxTokens: number;
+}
+
+/**
+ * Tokens of whole texts as rows that are as long as the longest, each with its count. Throws `invalid_argument` if
+ * these would be too many.
+ */
+export async function toTokenRows(
+  tokenizer: RowTokenizer,
+  { text, special_tokens: special }: Tensors,
+  { signal, maxTokens }: TokenizeOptions,
+): Promise<Tensors> {
+  const texts = textsOf(text, "text");
+  const rows: BigInt64Array[] = [];
+  // Those that encode takes are for one text.
+  const turns = new Turns(signal);
+  let width = 0;
+  for (const [index, one] of texts.entries()) {
+    if (turns.isOver()) await turns.next();
+    const options = { specialTokens: special?.data[index] !== 0, signal, maxTokens: Number.MAX_SAFE_INTEGER };
+    const { data } = (await tokenizer.encode([one], { ...options, indices: [index] })).inputIds;
+    width = Math.max(width, data.length);
+    checkCells(texts.length, width);
+    rows.push(data);
+  }
+  const tokens = new BigInt64Array(rows.length * width);
+  for (const [index, row] of rows.entries()) tokens.set(row, index * width);
+  const each = (data: readonly number[]) => createTensor("int64", [rows.length], BigInt64Array.from(data, BigInt));
+  return createTensors([
+    ["tokens", createTensor("int64", [rows.length, width], tokens)],
+    ["count", each(rows.map(({ length }) => length))],
+    ["max_tokens", each(rows.map(() => maxTokens))],
+  ]);
+}
+
+function checkCells(rows: number, width: number): void {
+  if (rows * width <= MAX_CELLS) return;
+  throw invalidArgument(
+    `One of ${rows} texts has ${width} tokens, as many as all rows would have; expected ${MAX_CELLS} in all rows: send long texts alone.`,
+  );
+}
+
+/** Texts of such rows. Throws `invalid_argument` for a row of too many tokens. */
+export async function fromTokenRows(
+  tokenizer: RowTokenizer,
+  { tokens, count }: Tensors,
+  signal: AbortSignal,
+): Promise<Tensors> {
+  if (tokens?.dtype !== "int64" || count?.dtype !== "int64") throw invalidArgument("tokens and count are no int64.");
+  const [rows = 0, width = 0] = tokens.shape;
+  const texts: Uint8Array[] = [];
+  const turns = new Turns(signal);
+  for (let row = 0; row < rows; row++) {
+    if (turns.isOver()) await turns.next();
+    const length = Math.min(width, Number(count.data[row] ?? 0));
+    if (length > MAX_DECODED)
+      throw invalidArgument(`Row ${row} has ${length} tokens; expected ${MAX_DECODED} at most: send them in pieces.`);
+    const ids = tokens.data.subarray(row * width, row * width + Math.max(0, length));
+    texts.push(new TextEncoder().encode(tokenizer.decode(ids, { specialTokens: true })));
+  }
+  return createTensors([["text", createTensor("bytes", [rows], texts)]]);
 }

@@ -3,8 +3,8 @@ import { failedPrecondition, invalidArgument } from "../../errors.ts";
 import type { Logger } from "../../observability/logger.ts";
 import { convertTensor } from "../../tensor/convert-tensor.ts";
 import { DEFAULT_SIGNATURE, defaultSignatureName, type Signature } from "../../tensor/signature/signature.ts";
-import { createTensor, createTensors, type Tensor, type Tensors } from "../../tensor/tensor.ts";
-import { type EncodedTexts, textsOf } from "../../text/encoded-texts.ts";
+import { createTensors, type Tensor, type Tensors } from "../../tensor/tensor.ts";
+import { type EncodedTexts, fromTokenRows, textsOf, toTokenRows } from "../../text/encoded-texts.ts";
 import { type PreparedText, readTextTask, type TextTask } from "../../text/text-task.ts";
 import { loadTokenizer, type TextInput, type Tokenizer } from "../../text/tokenizer.ts";
 import { areLikeLengths } from "../queue/batch-policy.ts";
@@ -151,8 +151,10 @@ class TextModel {
         if (signature === TOKENS_SIGNATURE) return this.#model.predict(given, callWith(call, this.#own, call.outputs));
         const isOther = signature !== DEFAULT_SIGNATURE && Object.hasOwn(signatures, signature);
         if (isOther) return this.#model.predict(given, call);
-        if (signature === "tokenize") return this.#tokenize(given, call);
-        if (signature === "detokenize") return this.#detokenize(given);
+        const { tokenizer } = this.#parts;
+        const maxTokens = this.#mostTokens === NO_LIMIT ? 0 : this.#mostTokens;
+        if (signature === "tokenize") return toTokenRows(tokenizer, given, { signal: call.signal, maxTokens });
+        if (signature === "detokenize") return fromTokenRows(tokenizer, given, call.signal);
         return this.#predict(given, call);
       },
       close: () => this.#model.close(),
@@ -174,37 +176,6 @@ class TextModel {
   get #mostTokens(): number {
     const { task, choices, sizes } = this.#parts;
     return Math.min(choices.maxTokens ?? task.maxTokens ?? NO_LIMIT, sizes.tokens ?? NO_LIMIT);
-  }
-
-  /** Tokens of whole texts, however many the model takes; 0 = how many it takes is not known. */
-  async #tokenize({ text, special_tokens: special }: Tensors, { signal }: PredictCall): Promise<Tensors> {
-    const { tokenizer, task, choices } = this.#parts;
-    const rows: BigInt64Array[] = [];
-    for (const [index, one] of textsOf(text, "text").entries()) {
-      const options = { specialTokens: special?.data[index] !== 0, signal, maxTokens: Number.MAX_SAFE_INTEGER };
-      rows.push((await tokenizer.encode([one], { ...options, indices: [index] })).inputIds.data);
-    }
-    const width = rows.reduce((most, { length }) => Math.max(most, length), 0);
-    const tokens = new BigInt64Array(rows.length * width);
-    for (const [index, row] of rows.entries()) tokens.set(row, index * width);
-    const most = BigInt(choices.maxTokens ?? task.maxTokens ?? 0);
-    const each = (data: readonly bigint[]) => createTensor("int64", [rows.length], BigInt64Array.from(data));
-    return createTensors([
-      ["tokens", createTensor("int64", [rows.length, width], tokens)],
-      ["count", each(rows.map(({ length }) => BigInt(length)))],
-      ["max_tokens", each(rows.map(() => most))],
-    ]);
-  }
-
-  async #detokenize({ tokens, count }: Tensors): Promise<Tensors> {
-    if (tokens?.dtype !== "int64" || count?.dtype !== "int64") throw invalidArgument("tokens and count are no int64.");
-    const [rows = 0, width = 0] = tokens.shape;
-    const texts = Array.from({ length: rows }, (_, row) => {
-      const length = Math.min(width, Number(count.data[row] ?? 0));
-      const ids = tokens.data.subarray(row * width, row * width + Math.max(0, length));
-      return new TextEncoder().encode(this.#parts.tokenizer.decode(ids, { specialTokens: true }));
-    });
-    return createTensors([["text", createTensor("bytes", [rows], texts)]]);
   }
 
   async #predict(given: Tensors, call: PredictCall): Promise<Tensors> {

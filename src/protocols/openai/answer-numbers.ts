@@ -215,7 +215,7 @@ export async function answerTokens(exchange: HttpExchange, service: InferenceSer
   return { contentType: "application/json", body };
 }
 
-/** Answers `POST /detokenize`, likewise. */
+/** Answers `POST /detokenize`, likewise; `content` is for clients of llama.cpp. */
 export async function answerTokenText(exchange: HttpExchange, service: InferenceService): Promise<HttpAnswer> {
   const { model, tokens } = await readBody(exchange, readDetokenizeJob, await exchange.readBody());
   const count = createTensor("int64", [1], BigInt64Array.of(BigInt(tokens.data.length)));
@@ -223,7 +223,8 @@ export async function answerTokenText(exchange: HttpExchange, service: Inference
   const { text } = await runTokenizer({ exchange, service }, { model, name: "detokenize", inputs });
   const [bytes] = text?.dtype === "bytes" ? text.data : [];
   if (bytes === undefined) throw noTokens();
-  return jsonAnswer({ prompt: Buffer.from(bytes).toString() });
+  const prompt = Buffer.from(bytes).toString();
+  return jsonAnswer({ prompt, content: prompt });
 }
 
 function noTokens(): ServingError {

@@ -116,11 +116,16 @@ export interface DetokenizeWish {
   readonly tokens: Tensor<"int64">;
 }
 
+/** As many as a model of texts makes a text of. */
+const MAX_TOKENS = 64 * 1024;
+
 /** Reads a request of detokenize. Throws likewise. */
 function readDetokenize(bytes: Uint8Array): DetokenizeWish {
   const body = parseMembers(bytes);
   const tokens = body.list("tokens");
   if (tokens === undefined) throw body.wrong("tokens", "a list of the numbers of tokens");
+  if (tokens.length > MAX_TOKENS)
+    throw wrongMember("tokens", `a list of ${tokens.length}`, `${MAX_TOKENS} at most: send several requests`);
   const wrong = tokens.findIndex((each) => !Number.isSafeInteger(each) || Number(each) < 0);
   if (wrong !== -1) throw wrongMember(`tokens[${wrong}]`, "no number of a token", "a whole number, 0 or more");
   const data = BigInt64Array.from(tokens, (each) => BigInt(Number(each)));

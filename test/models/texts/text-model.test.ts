@@ -2,13 +2,14 @@ import { join } from "node:path";
 import { describe, expect, test } from "vitest";
 import type { PredictCall } from "../../../src/drivers/driver.ts";
 import onnx from "../../../src/drivers/onnx/onnx.ts";
+import { invalidArgument } from "../../../src/errors.ts";
 import { loadHostedModel } from "../../../src/models/load-hosted-model.ts";
 import { withTexts } from "../../../src/models/texts/text-model.ts";
 import { createSilentLogger, type Logger } from "../../../src/observability/logger.ts";
 import { CancelSource } from "../../../src/platform/async/cancel-source.ts";
 import { toNested } from "../../../src/tensor/elements.ts";
 import { toTensors, type Values } from "../../../src/tensor/plain-value.ts";
-import type { Tensors } from "../../../src/tensor/tensor.ts";
+import { createTensor, createTensors, type Tensors } from "../../../src/tensor/tensor.ts";
 import { tempFolder } from "../../helpers/temp-folder.ts";
 import { tableOf, toyEncoder, toyTokenizer } from "../../helpers/text-model.ts";
 
@@ -158,6 +159,8 @@ describe("an embedding model", () => {
     for (const options of [{}, { flexible_batch_size: "true" }]) {
       const fixed = await load({ ...encoder, model, options });
       const outputs = await fixed.run({ text: ["bad good bad", "good", "bad"] });
+      const told = await fixed.run({ text: ["bad"], special_tokens: [true] }, "tokenize");
+      expect(numbers(told, "max_tokens")).toEqual([4]);
       expect(numbers(outputs, "embedding")).toEqual([
         [0.75, 1, 1.25],
         [1, 0, 1.667],
@@ -209,6 +212,67 @@ describe("an embedding model", () => {
       [[0, 1.333, 1.667]],
       [[0.6, 1.6, 1]],
     ]);
+    await model.close();
+  });
+});
+
+describe("tokens of texts", () => {
+  const idsOf = (rows: number, width: number) =>
+    createTensors([
+      ["tokens", createTensor("int64", [rows, width], new BigInt64Array(rows * width).fill(4n))],
+      ["count", createTensor("int64", [rows], new BigInt64Array(rows).fill(BigInt(width)))],
+    ]);
+  const detokenize = (signal: AbortSignal | CancelSource = new CancelSource()) => ({ signature: "detokenize", signal });
+
+  test("are told in rows as long as the longest, each with its count, and become texts again", async () => {
+    const model = await load(encoder);
+    const rows = await model.run({ text: ["good bad", "bad"], special_tokens: [true, false] }, "tokenize");
+    expect(numbers(rows, "count")).toEqual([4, 1]);
+    expect(numbers(rows, "tokens")).toEqual([
+      [2, 4, 5, 3],
+      [5, 0, 0, 0],
+    ]);
+    const { tokens, count } = rows;
+    const back = await model.predict(
+      createTensors([
+        ["tokens", tokens!],
+        ["count", count!],
+      ]),
+      detokenize(),
+    );
+    expect(texts(back, "text")).toEqual(["[CLS] good bad [SEP]", "bad"]);
+    await model.close();
+  });
+
+  test("of several requests are told together", async () => {
+    const model = await load({ ...encoder, options: { max_batch_size: "8" } });
+    const all = ["good", "bad good bad"].map((text) => model.run({ text: [text], special_tokens: [true] }, "tokenize"));
+    const counts = (await Promise.all(all)).map((rows) => numbers(rows, "count"));
+    expect(counts).toEqual([[3], [5]]);
+    await model.close();
+  });
+
+  test("are refused beyond what one answer may have, since short texts are filled up to the longest", async () => {
+    const model = await load(encoder);
+    const given = ["good ".repeat(20_000), ...Array<string>(1000).fill("good")];
+    const special_tokens = given.map(() => true);
+    await expect(model.run({ text: given, special_tokens }, "tokenize")).rejects.toThrow(
+      "One of 1001 texts has 20002 tokens, as many as all rows would have; expected 16777216 in all rows",
+    );
+    await expect(model.predict(idsOf(1, 65_537), detokenize())).rejects.toThrow("Row 0 has 65537 tokens");
+    await model.close();
+  });
+
+  test("of many short texts end with their client", async () => {
+    const model = await load(encoder);
+    const given = Array<string>(50_000).fill("good");
+    const client = new AbortController();
+    const inputs = toTensors({ text: given, special_tokens: given.map(() => true) });
+    const told = model.predict(inputs, { signature: "tokenize", signal: client.signal });
+    setImmediate(() => client.abort(invalidArgument("left")));
+    await expect(told).rejects.toThrow("left");
+    const back = model.predict(idsOf(50_000, 4), detokenize(client.signal));
+    await expect(back).rejects.toThrow("left");
     await model.close();
   });
 });

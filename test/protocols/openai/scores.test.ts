@@ -113,9 +113,15 @@ describe("tokens", () => {
     expect([body.count, body.tokens.length, body.tokens.at(-2)]).toEqual([20_002, 20_002, 4]);
     for (const path of ["/detokenize", "/v1/detokenize"])
       expect((await post(path, { model: "pairs", tokens: [2, 4, 5, 3] })).body).toEqual({
-        prompt: "[CLS] good bad [SEP]",
+        ...{ prompt: "[CLS] good bad [SEP]", content: "[CLS] good bad [SEP]" },
       });
-    expect((await post("/detokenize", { model: "pairs", tokens: [] })).body).toEqual({ prompt: "" });
+    expect((await post("/detokenize", { model: "pairs", tokens: [] })).body).toEqual({ prompt: "", content: "" });
+  });
+
+  it("are not made a text beyond what is one piece of work", async () => {
+    const tokens = Array(65_537).fill(4);
+    const { status, body } = await post("/detokenize", { model: "pairs", tokens });
+    expect([status, body.error.message]).toEqual([400, expect.stringContaining("a list of 65537; expected 65536")]);
   });
 
   it.each([
