@@ -25,6 +25,12 @@ const MEMBERS = {
   transcribe: ["text", "segments", "words", "language", "duration", "usage"],
 } as const;
 type SpeakingName = keyof typeof MEMBERS;
+/** Such parts as errors show them. */
+const EXAMPLES: Readonly<Record<SpeakingName, string>> = {
+  chat: '{ text: "Hi", finishReason: "stop" }',
+  complete: '{ text: "Hi", finishReason: "stop" }',
+  transcribe: '{ text: "Hi", language: "en" }',
+};
 
 const SEALS: Readonly<Record<TextFunctionName, (returned: unknown) => RawResult | RawStream>> = {
   chat: (returned) => sealText(returned, "chat"),
@@ -116,7 +122,7 @@ function toPart(value: unknown, verb: string, name: SpeakingName): Uint8Array {
   const refuse = refusal(name, verb);
   if (typeof value !== "string" && !isObject(value)) {
     const missing = value === undefined ? " (is a return, or an await, missing?)" : "";
-    throw refuse(`${kindOf(value)}${missing}`, 'a text, or an object such as { text: "Hi", finishReason: "stop" }');
+    throw refuse(`${kindOf(value)}${missing}`, `a text, or an object such as ${EXAMPLES[name]}`);
   }
   const part: Readonly<Record<string, unknown>> = typeof value === "string" ? { text: value } : value;
   checkMembers(part, MEMBERS[name], refuse);
