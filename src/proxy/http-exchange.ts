@@ -105,6 +105,16 @@ export class HttpExchange {
     return decodeInThread(job, args, { ...limits, signal: this.#cancel, memory: this.#memory });
   }
 
+  /** As {@link decode}, for a form whose file becomes nothing else, and whose texts are short. */
+  decodeForm<Args extends readonly unknown[], Result>(
+    job: Job<Args, Result>,
+    args: Args,
+    body: Uint8Array,
+  ): Promise<Result> {
+    const limits = { message: body, maxBytes: this.maxMessageBytes, growth: FORM_GROWTH };
+    return decodeInThread(job, args, { ...limits, signal: this.#cancel, memory: this.#memory });
+  }
+
   /**
    * Encodes a large answer in a codec thread, to which its tensors are transferred
    * unless hooks of this thread may have kept them.
@@ -206,6 +216,9 @@ export class HttpExchange {
 
 /** Largest memory of objects, as a multiple of their text: `{},` is three bytes, the object 192. */
 const JSON_GROWTH = 64;
+
+/** A file's pieces, the file that is joined of them, and the texts beside it. */
+const FORM_GROWTH = 3;
 
 /** Header with the client's time limit, in milliseconds; HTTP itself has nothing like gRPC's deadline. */
 const TIMEOUT_HEADER = "x-request-timeout-ms";

@@ -58,6 +58,8 @@ export async function inferText(
 
 const NO_FACTS = {};
 
+/** Bytes of what is told of pictures: hooks tell no more. */
+const MAX_TOLD_BYTES = 4 * 1024 * 1024;
 const TEXTS = ["text", "reasoning", "refusal", "finishReason", "language"];
 
 /** Nothing from a hook thread is trusted. */
@@ -73,13 +75,13 @@ function readPart(body: Uint8Array): TextPart {
 
 function isPart(part: unknown): part is TextPart {
   if (!isObject(part) || !TEXTS.every((name) => isTextOrAbsent(part[name]))) return false;
+  if (part.duration !== undefined && !Number.isFinite(part.duration)) return false;
   return hasCalls(part) && hasUsage(part) && isTimed(part.segments, "text") && isTimed(part.words, "word");
 }
 
 function isTimed(list: unknown = [], name: string): boolean {
-  const isNumber = (value: unknown) => typeof value === "number";
   const isOne = (one: unknown) =>
-    isObject(one) && isNumber(one.start) && isNumber(one.end) && typeof one[name] === "string";
+    isObject(one) && Number.isFinite(one.start) && Number.isFinite(one.end) && typeof one[name] === "string";
   return Array.isArray(list) && list.every(isOne);
 }
 
@@ -188,6 +190,7 @@ export async function inferImages(
 function readHead(body: Uint8Array): { head: Readonly<Record<string, unknown>>; from: number } {
   const bytes = Buffer.from(body.buffer, body.byteOffset, body.byteLength);
   const from = bytes.length < 4 ? 0 : 4 + bytes.readUInt32LE(0);
+  if (from > 4 + MAX_TOLD_BYTES) throw malformed();
   try {
     const head: unknown = JSON.parse(bytes.subarray(4, from).toString());
     if (isObject(head)) return { head, from };

@@ -7,7 +7,7 @@ import { EVENTS, type PartForm } from "../../proxy/part-form.ts";
 import { inferRaw, type RawResponse } from "../../serving/infer-raw.ts";
 import { inferImages, type TextUsage, type TimedText } from "../../serving/infer-text.ts";
 import type { InferenceService, Lease } from "../../serving/inference-service.ts";
-import { imageFormat } from "../../tensor/media/image-format.ts";
+import { FORMAT_NAMES, imageFormat } from "../../tensor/media/image-format.ts";
 import { soundType } from "../../tensor/media/sound-format.ts";
 import { createTensor } from "../../tensor/tensor.ts";
 import { answerWish, readBody } from "../text/answer-text.ts";
@@ -15,6 +15,8 @@ import { leaseFor } from "../text/lease-for.ts";
 import type { MadeText, TextStep, TextWriter } from "../text/text-answer.ts";
 import {
   noForm,
+  PICTURES,
+  type PictureFormat,
   readImagesJob,
   readSpeechJob,
   readTranscriptionJob,
@@ -44,7 +46,7 @@ export async function answerTranscription(
   ];
   const wish =
     body.length > LARGE_MESSAGE_BYTES
-      ? await exchange.decode(readTranscriptionJob, args, body)
+      ? await exchange.decodeForm(readTranscriptionJob, args, body)
       : await readTranscriptionJob.run(...args);
   return answerWish({ wish, arrivedMs, write: () => new TranscriptWriter(wish) }, exchange, service);
 }
@@ -59,6 +61,13 @@ class TranscriptWriter implements TextWriter {
 
   constructor(wish: TranscribeWish) {
     this.#wish = wish;
+  }
+
+  /** Forms with times come whole alone. */
+  get remedy(): string | undefined {
+    const { format } = this.#wish;
+    if (format === "json" || format === "text") return undefined;
+    return "send the sound in pieces, or ask for json or text in a stream";
   }
 
   begin(): readonly string[] {
@@ -81,7 +90,7 @@ class TranscriptWriter implements TextWriter {
     if (format === "json") return { text, ...toUsage(usage) };
     if (format === "text") return `${text}\n`;
     if (format === "verbose_json") {
-      const seconds = duration ?? Math.max(0, ...segments.slice(-1).map(({ end }) => end));
+      const seconds = duration ?? segments.at(-1)?.end ?? 0;
       const told = { task, language, duration: seconds, text };
       const times = segments.map((segment, id) => ({ id, ...segment }));
       return { ...told, segments: times, ...(words.length > 0 && { words }), ...toUsage(usage) };
@@ -212,7 +221,7 @@ export async function answerImages(exchange: HttpExchange, service: InferenceSer
   const lease: Lease = await leaseFor(service, { model, entries: ["generateImage"] }, call);
   try {
     const { images, usage, headers } = await inferImages(lease, request, call, count);
-    const [format] = images.map(({ bytes }) => imageFormat(bytes) ?? noImage());
+    const [format] = images.map(({ bytes }) => formatOf(bytes));
     const told = images.map(({ revisedPrompt }) =>
       revisedPrompt === undefined ? "" : `"revised_prompt":${JSON.stringify(revisedPrompt)},`,
     );
@@ -232,9 +241,10 @@ export async function answerImages(exchange: HttpExchange, service: InferenceSer
   }
 }
 
-function noImage(): never {
-  throw new ServingError(
-    "internal",
-    "The hook generateImage gave bytes that are no image; expected a PNG, JPEG or WebP.",
-  );
+function formatOf(bytes: Uint8Array): PictureFormat {
+  const format = imageFormat(bytes);
+  const sent = PICTURES.find((each) => each === format);
+  if (sent !== undefined) return sent;
+  const what = format === undefined ? "bytes that are no image" : `a picture in ${FORMAT_NAMES[format]}`;
+  throw new ServingError("internal", `The hook generateImage gave ${what}; expected a PNG, JPEG or WebP.`);
 }

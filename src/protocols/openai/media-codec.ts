@@ -1,4 +1,4 @@
-import { invalidArgument } from "../../errors.ts";
+import { invalidArgument, type ServingError } from "../../errors.ts";
 import { defineJob } from "../../platform/codec-host/job.ts";
 import { soundType } from "../../tensor/media/sound-format.ts";
 import type { Tensor } from "../../tensor/tensor.ts";
@@ -27,8 +27,10 @@ async function readTranscription(
 ): Promise<TranscribeWish> {
   const form = await splitForm(body, contentType);
   const file = fileOf(form);
+  checkLength(form.texts);
   const fields = new Members(toValues(form.texts));
-  const timestamps = [GRANULARITIES, `${GRANULARITIES}[]`].flatMap((name) => readTimestamps(fields, name));
+  const names = [GRANULARITIES, `${GRANULARITIES}[]`];
+  const timestamps = [...new Set(names.flatMap((name) => readTimestamps(fields, name)))];
   const format = fields.choice("response_format", FORMATS);
   const isStream = fields.boolean("stream") ?? false;
   if (isStream && format !== "json" && format !== "text")
@@ -38,8 +40,8 @@ async function readTranscription(
   const request = JSON.stringify({
     task,
     mediaType: uploadType(file),
-    language: fields.text("language") || undefined,
-    prompt: fields.text("prompt") || undefined,
+    language: fields.text("language"),
+    prompt: fields.text("prompt"),
     temperature: fields.number("temperature", { min: 0 }),
     timestamps: needsTimes ? ["segment"] : timestamps,
     more: fields.rest(),
@@ -61,6 +63,16 @@ function fileOf({ files }: Form): Uint8Array {
   return file;
 }
 
+/** Characters of the texts beside a file at most, which become JSON for the function. */
+const MAX_FIELDS = 1024 * 1024;
+
+function checkLength(texts: Form["texts"]): void {
+  let length = 0;
+  for (const [name, values] of texts) for (const text of values) length += name.length + text.length;
+  if (length > MAX_FIELDS)
+    throw invalidArgument(`The fields beside the file have ${length} characters; expected ${MAX_FIELDS} at most.`);
+}
+
 /** Beginnings of files that may have pictures too, which are taken for sound here. */
 const UPLOADS: readonly (readonly [mediaType: string, beginning: RegExp])[] = [
   ["audio/webm", /^\W\x45\xdf\xa3/],
@@ -76,15 +88,24 @@ function uploadType(file: Uint8Array): string {
 const GRANULARITIES = "timestamp_granularities";
 /** Fields that are numbers, or true or false: all of a form's are texts. */
 const NUMBERS = ["temperature"];
-const BOOLEANS: Readonly<Record<string, boolean>> = { true: true, false: false, "1": true, "0": false };
+const BOOLEANS: ReadonlyMap<string, boolean> = new Map([
+  ["true", true],
+  ["false", false],
+  ["1", true],
+  ["0", false],
+]);
 
-/** The fields of a form as the members of a body of JSON: an empty one is null, one that came several times a list. */
+/**
+ * The fields of a form as the members of a body of JSON: an empty one is null, one that came several times a list. A
+ * name that ends in `[]` is always a list, in which clients send an empty text for none.
+ */
 function toValues(texts: Form["texts"]): Readonly<Record<string, unknown>> {
   const values = [...texts].map(([name, [text = "", ...more]]) => {
-    if (more.length > 0 || name.startsWith(GRANULARITIES)) return [name, [text, ...more]] as const;
+    if (name.endsWith("[]") || name === GRANULARITIES) return [name, [text, ...more].filter(Boolean)] as const;
+    if (more.length > 0) return [name, [text, ...more]] as const;
     if (text === "") return [name, null] as const;
     if (NUMBERS.includes(name)) return [name, Number.isNaN(Number(text)) ? text : Number(text)] as const;
-    return [name, name === "stream" ? (BOOLEANS[text.toLowerCase()] ?? text) : text] as const;
+    return [name, name === "stream" ? (BOOLEANS.get(text.toLowerCase()) ?? text) : text] as const;
   });
   return Object.fromEntries(values);
 }
@@ -93,7 +114,7 @@ function readTimestamps(fields: Members, name: string): readonly string[] {
   const given = fields.list(name) ?? [];
   const wrong = given.find((each) => each !== "word" && each !== "segment");
   if (wrong !== undefined) throw wrongMember(name, String(wrong).slice(0, 40), "word or segment");
-  return [...new Set(given)] as readonly string[];
+  return given as readonly string[];
 }
 
 /** A request for a text as sound. */
@@ -159,7 +180,10 @@ function readImages(bytes: Uint8Array): ImagesWish {
   return { model, count, request: writeRequest({ prompt, count, ...sides, format, more: body.rest() }) };
 }
 
-const PICTURES = ["png", "jpeg", "webp"] as const;
+/** Kinds of files of pictures. */
+export const PICTURES = ["png", "jpeg", "webp"] as const;
+/** One of {@link PICTURES}. */
+export type PictureFormat = (typeof PICTURES)[number];
 
 /** {@link readImages} for a codec thread. */
 export const readImagesJob = defineJob(import.meta.url, "readImagesJob", readImages);
@@ -190,6 +214,6 @@ export function writeImages({ data }: Tensor<"bytes">, { told, after }: ImagesFa
 export const writeImagesJob = defineJob(import.meta.url, "writeImagesJob", writeImages);
 
 /** The error for a body that is no form. */
-export function noForm(mediaType: string): Error {
+export function noForm(mediaType: string): ServingError {
   return invalidArgument(`Content-Type is "${mediaType.slice(0, 100)}"; expected multipart/form-data with a file.`);
 }

@@ -10,6 +10,8 @@ const MAX_KEPT = 16 * 1024 * 1024;
 const MAX_REPEATED = 4 * 1024 * 1024;
 /** Parts of an answer that is kept, with the calls in them: more than any model gives tokens in one answer. */
 const MAX_PIECES = 256 * 1024;
+/** Segments and words of a sound, each of which is written beside the texts: those of hours. */
+const MAX_SPANS = 32 * 1024;
 /** Memory of a part, or of a call, beside its characters. */
 const PIECE_BYTES = 128;
 
@@ -81,6 +83,8 @@ export interface TextWriter {
   readonly keeps: "nothing" | "calls" | "all";
   /** Begins the id of a call that has none. */
   readonly callPrefix: string;
+  /** Advice to a client whose whole answer would be too long. Default: to ask for a stream. */
+  readonly remedy?: string | undefined;
   /** The parts that begin a stream. */
   begin(): readonly string[];
   /** The parts for more of the answer. */
@@ -100,6 +104,7 @@ export class TextAnswer {
   readonly #echo: string;
   #length: number;
   #pieces = 0;
+  #spans = 0;
   #finish: FinishReason | undefined;
   #usage: TextUsage | undefined;
   #begunMs: number | undefined;
@@ -133,18 +138,20 @@ export class TextAnswer {
 
   /** Memory of the kept part of the answer: its characters, and the text that they become. */
   get heldBytes(): number {
-    return 2 * this.#length + PIECE_BYTES * this.#pieces;
+    return 2 * this.#length + PIECE_BYTES * (this.#pieces + this.#spans);
   }
 
   /** Adds a part to the whole answer; throws `failed_precondition` if that would be too long. */
   add(part: TextPart): void {
+    const { remedy = WHOLE.remedy } = this.#writer;
+    const limits = { ...WHOLE, remedy };
     this.#pieces++;
     this.#hear(part);
     for (const step of this.#stepsOf(part)) {
       this.#keep(step);
-      this.#count(step, WHOLE);
+      this.#count(step, limits);
     }
-    this.#check(WHOLE);
+    this.#check(limits);
   }
 
   /** The whole answer; `check` gets its text if that is all of it, and has come to its end. */
@@ -206,7 +213,7 @@ export class TextAnswer {
     for (const each of segments) before.push(each);
     for (const each of words) wordsBefore.push(each);
     this.#heard = { ...this.#heard, ...(language && { language }), ...(duration !== undefined && { duration }) };
-    this.#pieces += segments.length + words.length;
+    this.#spans += segments.length + words.length;
     for (const { text } of segments) this.#length += text.length;
     for (const { word } of words) this.#length += word.length;
   }
@@ -221,6 +228,7 @@ export class TextAnswer {
   #check({ characters, remedy }: Limits): void {
     if (this.#length > characters) throw tooLong(`${characters} characters`, remedy);
     if (this.#pieces > MAX_PIECES) throw tooLong(`${MAX_PIECES} parts`, remedy);
+    if (this.#spans > MAX_SPANS) throw tooLong(`${MAX_SPANS} segments and words`, remedy);
   }
 }
 
@@ -232,7 +240,7 @@ interface Limits {
   readonly remedy?: string;
 }
 
-const WHOLE: Limits = { characters: MAX_KEPT, piecesOfText: 0, remedy: 'ask for it in parts, with "stream": true' };
+const WHOLE = { characters: MAX_KEPT, piecesOfText: 0, remedy: 'ask for it in parts, with "stream": true' } as const;
 const STREAMED: Limits = { characters: MAX_REPEATED, piecesOfText: 1 };
 
 /** An id that no other answer, item or call has. */

@@ -8,6 +8,19 @@ const HOOKS = `
   export async function* transcribe({ audio, prompt, ...request }) {
     if (prompt === "request") return yield JSON.stringify({ type: audio.mediaType, sum: audio.bytes.reduce((sum, each) => sum + each, 0), ...request });
     if (prompt === "bare") return yield "no times";
+    if (prompt === "words") return yield { text: "", words: Array(20_000).fill({ start: 0, end: 1, word: "a" }), segments: Array(20_000).fill({ start: 0, end: 1, text: "a" }) };
+    if (prompt === "endless") {
+      try {
+        for (;;) yield "more";
+      } finally {
+        globalThis.left = true;
+      }
+    }
+    if (prompt === "left") {
+      while (!globalThis.left) await new Promise(setImmediate);
+      globalThis.left = false;
+      return yield "it was left";
+    }
     if (prompt === "late") {
       yield "one";
       throw new Error("no more words");
@@ -24,10 +37,17 @@ const HOOKS = `
   const pieces = function* (text) {
     yield Buffer.from("ID3one");
     if (text === "late") throw new Error("no more sound");
+    if (text === "endless") {
+      try {
+        for (;;) yield Buffer.from("more");
+      } finally {
+        globalThis.left = true;
+      }
+    }
     yield Buffer.from("two");
   };
   export const speak = ({ text, ...request }) => {
-    if (text === "parts" || text === "late") return pieces(text);
+    if (["parts", "late", "endless"].includes(text)) return pieces(text);
     if (text === "wav") return Buffer.from("RIFF\\0\\0\\0\\0WAVEfmt ");
     if (text === "own") return { audio: pieces(text), mediaType: "audio/x-own" };
     if (text === "wrong") return "a text";
@@ -38,6 +58,8 @@ const HOOKS = `
   export const generateImage = ({ prompt, count, ...request }) => {
     if (prompt === "one") return pixel;
     if (prompt === "text") return [Buffer.from("no image")];
+    if (prompt === "netpbm") return Buffer.from("P1 1 1 0");
+    if (prompt === "gif") return Buffer.from("GIF89a");
     if (prompt === "large") return [Buffer.concat([pixel, Buffer.alloc(300_000)])];
     const images = Array.from({ length: count }, () => ({ bytes: pixel, revisedPrompt: JSON.stringify({ prompt, ...request }) }));
     return { images, usage: { promptTokens: 3 } };
@@ -138,6 +160,46 @@ describe("audio.transcriptions of the SDK", () => {
     expect(refused).toMatchObject({ message: expect.stringContaining(message) });
   });
 
+  it("takes empty fields of a form, and null, for keys that are left out", async () => {
+    const form = new FormData();
+    form.set("file", new Blob([WAV]), "a.wav");
+    for (const [name, value] of Object.entries({ model: "talk", prompt: "request", language: "", temperature: "" }))
+      form.set(name, value);
+    for (const name of ["timestamp_granularities[]", "response_format", "stream", "include[]"]) form.append(name, "");
+    const answer = await fetch(`${(await serve()).httpUrl}/v1/audio/transcriptions`, { method: "POST", body: form });
+    const { text } = (await answer.json()) as { text: string };
+    expect(JSON.parse(text)).toMatchObject({ task: "transcribe", timestamps: [], more: { "include[]": [] } });
+    expect(JSON.parse(text).language).toBeUndefined();
+    form.append("include[]", "logprobs");
+    const one = await fetch(`${(await serve()).httpUrl}/v1/audio/transcriptions`, { method: "POST", body: form });
+    const { text: told } = (await one.json()) as { text: string };
+    expect(JSON.parse(told).more).toEqual({ "include[]": ["logprobs"] });
+  });
+
+  it("is refused for more times than one answer has, and for long fields beside the file", async () => {
+    const { audio } = await client();
+    const asked = { model: "talk", file: await wav(), response_format: "srt" } as const;
+    const refused = await audio.transcriptions.create({ ...asked, prompt: "words" }).catch(fails);
+    const message = expect.stringContaining(
+      "more than 32768 segments and words; send the sound in pieces, or ask for json or text in a stream",
+    );
+    expect(refused).toMatchObject({ status: 400, message });
+    const long = await audio.transcriptions.create({ ...asked, prompt: "x".repeat(1024 * 1024) }).catch(fails);
+    expect(long).toMatchObject({ status: 400, message: expect.stringContaining("fields beside the file have") });
+  });
+
+  it("ends the function's generator when its client leaves, as speech does", async () => {
+    const { audio } = await client();
+    const file = await wav();
+    const isLeft = { model: "talk", file, prompt: "left" };
+    for await (const _ of await audio.transcriptions.create({ model: "talk", file, prompt: "endless", stream: true }))
+      break;
+    expect(await audio.transcriptions.create(isLeft)).toMatchObject({ text: "it was left" });
+    const spoken = await audio.speech.create({ model: "talk", voice: "ash", input: "endless" });
+    await spoken.body!.cancel();
+    expect(await audio.transcriptions.create(isLeft)).toMatchObject({ text: "it was left" });
+  });
+
   it("is refused for subtitles of a text without times, and for times that are none", async () => {
     const { audio } = await client();
     const ask = async (prompt: string) =>
@@ -145,7 +207,7 @@ describe("audio.transcriptions of the SDK", () => {
     expect(await ask("bare")).toMatchObject({ status: 400, message: expect.stringContaining("without segments") });
     expect(await ask("wrong")).toMatchObject({
       status: 500,
-      message: expect.stringContaining("no end in segments[0]"),
+      message: expect.stringContaining("an end before its start in segments[0]"),
     });
   });
 
@@ -193,6 +255,19 @@ describe("audio.speech of the SDK", () => {
     expect(await speak("own")).toEqual(["audio/x-own", "ID3onetwo"]);
   });
 
+  it("takes null for each key that may be left out", async () => {
+    const none = { instructions: null, response_format: null, speed: null, stream_format: null, voice: null };
+    const [type, made] = await speak("hi", none);
+    expect([type, JSON.parse(made)]).toEqual([
+      "audio/mpeg",
+      { text: "hi", voice: "", format: "mp3", speed: 1, more: {} },
+    ]);
+  });
+
+  it("is cut short by a function that fails behind the first piece", async () => {
+    await expect(speak("late")).rejects.toThrow();
+  });
+
   it("comes in events if the client wants them", async () => {
     const events = async (input: string) => {
       const [type, text] = await speak(input, { stream_format: "sse" });
@@ -237,6 +312,9 @@ describe("images.generate of the SDK", () => {
     const data = made.data!.map((each) => ({ ...each, revised_prompt: JSON.parse(each.revised_prompt!) }));
     expect(data).toEqual(Array(2).fill({ b64_json: PIXEL, revised_prompt }));
     expect((await generate("one")).data).toEqual([{ b64_json: PIXEL }]);
+    const none = { n: null, size: null, response_format: null, output_format: null, stream: null };
+    const [alone] = (await generate("a dot", none)).data!;
+    expect(JSON.parse(alone!.revised_prompt!)).toEqual({ prompt: "a dot", more: {} });
     const large = (await generate("large")).data![0]!.b64_json!;
     expect(Buffer.from(large, "base64").length).toBe(Buffer.from(PIXEL, "base64").length + 300_000);
   });
@@ -248,6 +326,8 @@ describe("images.generate of the SDK", () => {
     ["stream", { stream: true }, 400, "stream is true; expected false"],
     [null, { prompt: "one", n: 2 }, 500, "The hook generateImage gave 1 pictures; expected 2."],
     [null, { prompt: "text" }, 500, "bytes that are no image"],
+    [null, { prompt: "netpbm" }, 500, "a picture in PNM; expected a PNG, JPEG or WebP"],
+    [null, { prompt: "gif" }, 500, "a picture in GIF; expected a PNG, JPEG or WebP"],
   ])("is refused for a wrong %s", async (param, wrong, status, message) => {
     const refused = await generate("a dot", wrong).catch(fails);
     expect(refused).toMatchObject({ status, param, message: expect.stringContaining(message) });
