@@ -55,6 +55,8 @@ export interface KibernetikaRequest {
   readonly outFilter: readonly string[];
   /** The media type for the only output; empty = JSON. */
   readonly outMimeType: string;
+  /** True for files whose fields name no type: the original has no such request, its programs do not read the answer. */
+  readonly isPlain?: boolean;
 }
 
 /**

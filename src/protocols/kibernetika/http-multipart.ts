@@ -60,14 +60,18 @@ export async function parseKibernetikaForm(
     const target = targetOf(field);
     if (target !== undefined) add(field, target.name, textsToTensor(values, { field, ...target }, budget));
   }
+  let isPlain = false;
   for (const [field, values] of files) {
-    const target = targetOf(field) ?? fileCalled(field);
+    const typed = targetOf(field);
+    isPlain ||= typed === undefined;
+    const target = typed ?? fileCalled(field);
     add(field, target.name, filesToTensor(values, { field, ...target }, budget));
   }
   const filter = [...(texts.get("out_filter") ?? []), ...(texts.get("out_filters") ?? [])];
   budget.countOutputs(countElements(filter));
   const outFilter = [...elementsOf(filter)].filter((name) => name !== "");
-  return { inputs: createTensors(inputs), outFilter, outMimeType: texts.get("out_mime_type")?.[0] ?? "" };
+  const outMimeType = texts.get("out_mime_type")?.[0] ?? "";
+  return { inputs: createTensors(inputs), outFilter, outMimeType, isPlain };
 }
 
 /** {@link parseKibernetikaForm} for a codec thread. */

@@ -80,7 +80,7 @@ async function predict(service: InferenceService, url: string, exchange: HttpExc
   checkMimeType(request.outMimeType);
   const inParts = acceptedParts(exchange.request);
   if (inParts !== undefined)
-    return answerInParts<InferResponse>(inParts, exchange, {
+    return answerInParts<Predicted>(inParts, exchange, {
       run: (write) => infer(service, { choice, request, call, write }),
       toPart: (part) => toJsonAnswer(part, request, exchange),
       toAnswer: (answer) => toHttpAnswer(answer, request, exchange),
@@ -127,18 +127,21 @@ function toHttpAnswer(
   return toLargeAnswer(response, request, exchange);
 }
 
+/** An answer, or a part of one. */
+type Predicted = InferResponse & Answered;
+
 interface KibernetikaCall {
   readonly choice: ModelChoice;
   readonly request: KibernetikaRequest;
   readonly call: CallOptions;
   /** Takes the parts of an answer. */
-  readonly write?: (part: InferResponse) => Promise<void>;
+  readonly write?: (part: Predicted) => Promise<void>;
 }
 
 async function infer(
   service: InferenceService,
   { choice, request, call, write }: KibernetikaCall,
-): Promise<InferResponse> {
+): Promise<Predicted> {
   const ref = { model: modelOf(service, choice), version: choice.version };
   const lease = await service.acquire(ref, call);
   try {
@@ -147,7 +150,10 @@ async function infer(
     const signature = requireSignature(choice.signature, lease.description, used);
     assertOutputs(outputs, signature.spec?.outputs);
     const inputs = { kind: "tensors", tensors: withDimension(request.inputs, signature.spec?.inputs) } as const;
-    return await lease.infer({ signature, inputs, outputs, parts: write && { write }, call });
+    const toPredicted = (answer: InferResponse): Predicted =>
+      request.isPlain ? { ...answer, spec: signature.spec } : answer;
+    const parts = write && { write: (part: InferResponse) => write(toPredicted(part)) };
+    return toPredicted(await lease.infer({ signature, inputs, outputs, parts, call }));
   } finally {
     lease.release();
   }

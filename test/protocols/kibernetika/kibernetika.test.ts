@@ -263,6 +263,16 @@ describe("POST /predict", () => {
 });
 
 /** A model whose output is its input, of this shape. */
+function flattened(shape: readonly (number | string)[]): string {
+  const graph = {
+    name: "flattened",
+    inputs: [{ name: "x", type: { elemType: "float32", shape } }],
+    outputs: [{ name: "y", type: { elemType: "float32", shape: ["N", 6] } }],
+    nodes: [{ op: "Flatten", inputs: ["x"], outputs: ["y"] }],
+  } as const;
+  return `${tempFolder({ "model.onnx": encodeModel({ opset: 17, graph }) })}/model.onnx`;
+}
+
 function identity(shape: readonly (number | string)[]): string {
   const type = { elemType: "float32", shape } as const;
   const graph = {
@@ -299,6 +309,28 @@ describe("the classes of scores", () => {
     const paths = (await (await fetch(`${httpUrl}/docs/openapi.json`)).json()) as OpenApi;
     const { properties } = paths.paths["/predict/default"]!.post.responses[200].content["application/json"].schema;
     expect(Object.keys(properties).toSorted()).toEqual(["y", "y_classes"]);
+  });
+
+  test("stand beside those of a photo whose field names no type, and not in the original's form", async () => {
+    const path = flattened(["N", 3, 1, 2]);
+    const { httpUrl } = await startServer({ stages: [{ path, options: { labels: "a,b,c,d,e,f" } }] });
+    const photo = await sharp(Buffer.from([1, 2, 3, 4, 5, 6]), { raw: { width: 2, height: 1, channels: 3 } })
+      .png()
+      .toBuffer();
+    // The planes of a colour photo are blue, green and red.
+    const send = async (field: string, headers: Record<string, string> = {}) => {
+      const form = new FormData();
+      form.append(field, new Blob([photo]), "photo.png");
+      return JSON.parse(await (await post(`${httpUrl}/predict`, form, headers)).text());
+    };
+    const classes = [
+      { label: "b", score: 6 },
+      { label: "d", score: 5 },
+    ];
+    const { y, y_classes: named } = await send("x");
+    expect([y, named[0].slice(0, 2)]).toEqual([[[3, 6, 2, 5, 1, 4]], classes]);
+    expect((await send("x", { accept: "application/x-ndjson" })).y_classes).toEqual([named[0]]);
+    expect(await send("byte_x")).toEqual({ y });
   });
 
   test("are those of up to 1024 rows, and a thread looks for them in large answers", async () => {
