@@ -138,10 +138,7 @@ interface KibernetikaCall {
   readonly write?: (part: Predicted) => Promise<void>;
 }
 
-async function infer(
-  service: InferenceService,
-  { choice, request, call, write }: KibernetikaCall,
-): Promise<Predicted> {
+async function infer(service: InferenceService, { choice, request, call, write }: KibernetikaCall): Promise<Predicted> {
   const ref = { model: modelOf(service, choice), version: choice.version };
   const lease = await service.acquire(ref, call);
   try {
