@@ -28,6 +28,10 @@ export class Invariants {
   /** Versions that were available at some time. */
   readonly #served = new Set<string>();
   #wished: readonly WishedModel[] = [];
+  /** Number of changes of what is wished of each version. */
+  readonly #changes = new Map<string, number>();
+  /** That number when each copy was about to be loaded. */
+  readonly #wishedAs = new WeakMap<Copy, number>();
   #resolved = new Set<string>();
   /** Models that a client has unloaded, or that were not wished any more, until they have gone. */
   readonly #mayLeave = new Set<string>();
@@ -52,10 +56,17 @@ export class Invariants {
     if (command.do === "unload") this.#mayLeave.add(command.model);
     if (command.do === "unload with dependents") for (const name of this.#resolved) this.#mayLeave.add(name);
     if (command.do !== "wish") return;
+    this.#countChanges(command.models);
     this.#wished = command.models;
     const names = new Set(command.models.filter(({ versions }) => versions.length > 0).map(({ name }) => name));
     // It goes, even if others of its versions are wished before it has gone.
     for (const name of this.#resolved) if (!names.has(name)) this.#mayLeave.add(name);
+  }
+
+  #countChanges(models: readonly WishedModel[]): void {
+    const [before, after] = [printsOf(this.#wished), printsOf(models)];
+    for (const slot of new Set([...before.keys(), ...after.keys()]))
+      if (before.get(slot) !== after.get(slot)) this.#changes.set(slot, (this.#changes.get(slot) ?? 0) + 1);
   }
 
   /** From now on nothing has to be served. */
@@ -117,13 +128,18 @@ export class Invariants {
   }
 
   /** P4: what is served as it is wanted is not loaded, unless a client asks for that or what it needs is another. */
-  #checkOpened({ slot, title, wish }: Copy): void {
+  #checkOpened(copy: Copy): void {
+    const { slot, title, wish } = copy;
+    const changes = this.#changes.get(slot) ?? 0;
+    this.#wishedAs.set(copy, changes);
     const isOrdered = [...this.#clients.waits].some(({ what }) => what.startsWith("load of"));
     if (isOrdered || this.#states.get(slot) !== "AVAILABLE" || (wish.needs ?? []).length > 0) return;
     const loaded = this.#world.copies.filter((copy) => copy.slot === slot && copy.state === "loaded");
     const served = loaded.at(-1);
     const isServed = served !== undefined && served.wish.print === wish.print && served.hooks === wish.hooks;
-    if (isServed) this.#world.violate("P4", `${title} is loaded again, though it is served`);
+    if (!isServed) return;
+    const shape = this.#wishedAs.get(served) === changes ? undefined : "wanted otherwise since its load";
+    this.#world.violate("P4", `${title} is loaded again, though it is served`, shape);
   }
 
   /** P3: a stage's model stays until whoever needs it has been replaced by files that do without it. */
@@ -197,9 +213,26 @@ export class Invariants {
       this.#world.violate(
         "P8",
         `nothing is under way for ${time.now - this.#stalledSince} ms, and there wait ${who.join(", ")}`,
+        this.#shapeOfStall(loads),
       );
       this.#stalledSince = undefined;
     }
+  }
+
+  #shapeOfStall(loads: readonly Copy[]): string | undefined {
+    const { modelMemory } = this.#history.limits;
+    const inMemory = this.#world.copies.filter(({ isInMemory }) => isInMemory);
+    const used = inMemory.reduce((sum, { wish }) => sum + (wish.bytes ?? 1), 0);
+    const lacks = loads.filter(({ state, wish }) => state === "opening" && used + (wish.bytes ?? 1) > modelMemory);
+    const warming = loads.filter(({ state, wish }) => state === "warming" && wish.warms);
+    const isOwn = warming.some(({ wish }) => lacks.some((lacking) => this.#asks(wish, lacking.wish.model)));
+    return isOwn && modelMemory > 0 ? "a warm-up holds the memory that its own need waits for" : undefined;
+  }
+
+  /** True if requests to one version end up at a model, by whatever copies there are. */
+  #asks({ needs = [], calls = [] }: Copy["wish"], model: string): boolean {
+    const others = this.#world.copies.filter(({ wish }) => [...needs, ...calls].includes(wish.model));
+    return [...needs, ...calls].includes(model) || others.some(({ wish }) => this.#asks(wish, model));
   }
 
   /** P9 and P6: once all is quiet, what is served is what was wished. */
@@ -244,4 +277,11 @@ export class Invariants {
       if (state !== "closed") this.#world.violate("P4", `${title} is ${state} after the end`);
     for (const { what } of this.#clients.waits) this.#world.violate("P2", `${what} never ends`);
   }
+}
+
+/** The files that are wished of each version. */
+function printsOf(models: readonly WishedModel[]): ReadonlyMap<string, string> {
+  return new Map(
+    models.flatMap(({ name, versions }) => versions.map((one) => [`${name}/${one.version}`, printOf(one)] as const)),
+  );
 }

@@ -8,8 +8,8 @@ export interface KnownFault {
   readonly reason: string;
   /** The promise that it breaks. */
   readonly violates: string;
-  /** The text of each of its violations. */
-  readonly text: RegExp;
+  /** The circumstances in which it does, as who checks the promise tells them. */
+  readonly shape: string;
   /** The shortest history that shows it. */
   readonly history: History;
 }
@@ -20,7 +20,7 @@ export const KNOWN_FAULTS: readonly KnownFault[] = [
     what: "a version is loaded again that is served and wanted again before its drop or its replacement has begun",
     reason: "A pursuit compares files with those wanted last, not with those that are served.",
     violates: "P4",
-    text: /is loaded again, though it is served/,
+    shape: "wanted otherwise since its load",
     history: {
       ...DAY,
       given: { "open a/1 p2": [{ ms: 1000 }] },
@@ -36,7 +36,7 @@ export const KNOWN_FAULTS: readonly KnownFault[] = [
     reason:
       "What warms up with another model that is not loaded holds its own share meanwhile; that model's load waits as long as other loads run, which is this one. Who waits would have to be known to who reserves.",
     violates: "P8",
-    text: /warming.* opening/,
+    shape: "a warm-up holds the memory that its own need waits for",
     history: {
       ...DAY,
       limits: { ...DAY.limits, modelMemory: 40, loadThreads: 2 },
@@ -56,6 +56,6 @@ export const KNOWN_FAULTS: readonly KnownFault[] = [
 ];
 
 /** True for a violation that one of them explains. */
-export function isKnown({ id, message }: { readonly id: string; readonly message: string }): boolean {
-  return KNOWN_FAULTS.some(({ violates, text }) => violates === id && text.test(message));
+export function isKnown({ id, shape }: { readonly id: string; readonly shape?: string | undefined }): boolean {
+  return KNOWN_FAULTS.some((fault) => fault.violates === id && fault.shape === shape);
 }

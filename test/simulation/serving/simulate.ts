@@ -113,7 +113,7 @@ class Run {
     while (!this.#hasFailed && (time.next ?? Number.POSITIVE_INFINITY) <= until && !isOver()) {
       // biome-ignore lint/suspicious/noDebugger: it is asked for by --stop-at.
       if (this.#steps === this.#stopAt) debugger;
-      await time.step();
+      await time.step().catch((reason) => this.#world.violate("P0", `an event throws ${String(reason)}`));
       this.#steps++;
       this.#invariants.check();
       if (this.#steps > MAX_STEPS) this.#world.violate("P17", `it takes more than ${MAX_STEPS} steps`);

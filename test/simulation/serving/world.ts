@@ -19,10 +19,13 @@ export function printOf({ print, hooks }: WishedVersion): string {
 /** A violation of something that must always hold. */
 export class Violation extends Error {
   readonly id: string;
+  /** The circumstances by which a known fault is told; undefined = none that any explains. */
+  readonly shape: string | undefined;
 
-  constructor(id: string, message: string) {
+  constructor(id: string, message: string, shape?: string) {
     super(`${id}: ${message}`);
     this.id = id;
+    this.shape = shape;
   }
 }
 
@@ -71,9 +74,9 @@ export class World {
     if (this.trace.length > 400) this.trace.splice(0, 200);
   }
 
-  violate(id: string, message: string): void {
+  violate(id: string, message: string, shape?: string): void {
     this.note(`VIOLATION ${id}: ${message}`);
-    const violation = new Violation(id, message);
+    const violation = new Violation(id, message, shape);
     if (isKnown(violation)) this.known.push(violation);
     else this.violations.push(violation);
   }
