@@ -138,8 +138,16 @@ export class Invariants {
     const served = loaded.at(-1);
     const isServed = served !== undefined && served.wish.print === wish.print && served.hooks === wish.hooks;
     if (!isServed) return;
-    const shape = this.#wishedAs.get(served) === changes ? undefined : "wanted otherwise since its load";
+    const shape = this.#wishedAs.get(served) === changes ? this.#shapeOfLease(served) : "wanted otherwise since its load";
     this.#world.violate("P4", `${title} is loaded again, though it is served`, shape);
+  }
+
+  #shapeOfLease(served: Copy): string | undefined {
+    const former = this.#world.copies.filter(({ slot, number }) => slot === served.slot && number < served.number);
+    const wasUnloaded = former.some(({ closedAt }) => closedAt <= served.openedAt);
+    const leases = [...this.#clients.leases.values()].filter(({ model }) => model === served.wish.model);
+    const isLeased = leases.some(({ since }) => since <= served.openedAt);
+    return wasUnloaded && isLeased ? "leased while its former copy was unloaded" : undefined;
   }
 
   /** P3: a stage's model stays until whoever needs it has been replaced by files that do without it. */

@@ -153,12 +153,16 @@ export class Copy {
   /** The moment at which nobody wanted it any more before it was loaded. */
   abandonedAt: number | undefined;
   isInMemory = false;
+  readonly openedAt: number;
+  /** The moment at which it was to be freed. */
+  closedAt = Number.POSITIVE_INFINITY;
   /** The content of its hook file as it runs. */
   hooks: number | undefined;
   readonly #world: World;
 
   constructor(world: World, wish: Wish, number: number) {
     this.#world = world;
+    this.openedAt = world.time.now;
     this.hooks = wish.hooks;
     this.wish = wish;
     this.number = number;
@@ -204,6 +208,7 @@ export class Copy {
       if (now - leasedAt < RETIRE_MS)
         this.#world.violate("P4", `${this.title} is freed under ${id}, which has it since ${now - leasedAt} ms`);
     this.state = "closing";
+    this.closedAt = now;
     try {
       await this.#world.work("close", `${this.slot} ${printOf(this.wish)}`);
     } finally {
