@@ -24,6 +24,8 @@ export class Clients {
   readonly leases = new Map<string, { readonly model: string; readonly since: number }>();
   /** Number of requests by how they ended. */
   readonly ends = new Map<string, number>();
+  /** Called once nothing is waited for any more that a command began. */
+  onEnd: (command: Command) => void = () => {};
   /** Called with each request that fails, and its reason. */
   onFailure: (what: string, reason: string) => void = () => {};
   readonly #world: World;
@@ -38,7 +40,9 @@ export class Clients {
   begin(command: Command, number: number): void {
     const { do: kind, at: _, id: __, ...what } = command;
     this.#world.note(`> ${kind} ${JSON.stringify(what)}`);
-    void this.#do(command, number).catch((reason) => this.#check(`${kind} ${number}`, reason));
+    void this.#do(command, number)
+      .catch((reason) => this.#check(`${kind} ${number}`, reason))
+      .then(() => this.onEnd(command));
   }
 
   async #do(command: Command, number: number): Promise<void> {

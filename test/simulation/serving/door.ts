@@ -179,6 +179,7 @@ class ManagerDoor implements Door {
       await servable.warm(signal);
       await share.loaded(wish.bytes ?? 1);
       copy.state = "loaded";
+      copy.hasLoaded = true;
       return servable;
     } catch (reason) {
       // As the server's own cleanup, which says nothing of what fails in it.

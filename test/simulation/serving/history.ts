@@ -101,3 +101,8 @@ export interface GivenEnd {
   readonly outcome?: Outcome;
   readonly ms?: number;
 }
+
+/** Everything that is wished at any time. */
+export function wishesOf({ commands }: History): readonly WishedModel[] {
+  return commands.flatMap((command) => (command.do === "wish" ? command.models : []));
+}

@@ -1,7 +1,9 @@
 import type { VersionState, VersionStatus } from "../../../src/serving/version-status.ts";
+import { checkRest } from "./check-rest.ts";
 import type { Clients } from "./clients.ts";
 import type { Door } from "./door.ts";
-import type { Command, History, WishedModel } from "./history.ts";
+import { shapeOfLease, shapeOfStall } from "./fault-shapes.ts";
+import { type Command, type History, type WishedModel, wishesOf } from "./history.ts";
 import { type Copy, printOf, type World } from "./world.ts";
 
 /** Time that a copy whose load nobody wants any more may take before another load begins, in milliseconds. */
@@ -33,10 +35,14 @@ export class Invariants {
   /** That number when each copy was about to be loaded. */
   readonly #wishedAs = new WeakMap<Copy, number>();
   #resolved = new Set<string>();
-  /** Models that a client has unloaded, or that were not wished any more, until they have gone. */
-  readonly #mayLeave = new Set<string>();
+  /** Models that each command which is not over yet may take away: it unloads them, or does not wish them any more. */
+  readonly #leaving = new Map<Command, ReadonlySet<string>>();
+  /** Commands of those that were over at the last check. */
+  #over: Command[] = [];
   #stalledSince: number | undefined;
   #isClosing = false;
+  /** True if no model needs or asks another. */
+  readonly #isFlat: boolean;
   /** Number of steps that the world had noted at the last check. */
   #checked = -1;
 
@@ -45,22 +51,25 @@ export class Invariants {
     this.#door = parts.door;
     this.#clients = parts.clients;
     this.#history = parts.history;
+    const versions = wishesOf(parts.history).flatMap((model) => model.versions);
+    this.#isFlat = versions.every(({ needs = [], calls = [] }) => needs.length + calls.length === 0);
     parts.door.onState((status) => this.#followState(status));
     parts.world.onOpen = (copy) => this.#checkOpened(copy);
+    parts.clients.onEnd = (command) => this.#over.push(command);
     parts.clients.onFailure = (what, reason) => this.#checkFailure(what, reason);
   }
 
   /** To be called before a command begins. */
   begin(command: Command): void {
     // Which models go with it shows only later, when some may be loaded again already.
-    if (command.do === "unload") this.#mayLeave.add(command.model);
-    if (command.do === "unload with dependents") for (const name of this.#resolved) this.#mayLeave.add(name);
+    if (command.do === "unload") this.#leaving.set(command, new Set([command.model]));
+    if (command.do === "unload with dependents") this.#leaving.set(command, this.#resolved);
     if (command.do !== "wish") return;
     this.#countChanges(command.models);
     this.#wished = command.models;
     const names = new Set(command.models.filter(({ versions }) => versions.length > 0).map(({ name }) => name));
     // It goes, even if others of its versions are wished before it has gone.
-    for (const name of this.#resolved) if (!names.has(name)) this.#mayLeave.add(name);
+    this.#leaving.set(command, new Set([...this.#resolved].filter((name) => !names.has(name))));
   }
 
   #countChanges(models: readonly WishedModel[]): void {
@@ -72,6 +81,19 @@ export class Invariants {
   /** From now on nothing has to be served. */
   close(): void {
     this.#isClosing = true;
+  }
+
+  /** P9 and P6: once all is quiet, what is served is what was wished. */
+  checkQuiet(): void {
+    checkRest({ world: this.#world, door: this.#door, history: this.#history, wished: this.#wished });
+    for (const { what } of this.#clients.waits) this.#world.violate("P2", `${what} never ends`);
+  }
+
+  /** Once it is closed nothing is left. */
+  checkClosed(): void {
+    for (const { title, state } of this.#world.copies)
+      if (state !== "closed") this.#world.violate("P4", `${title} is ${state} after the end`);
+    for (const { what } of this.#clients.waits) this.#world.violate("P2", `${what} never ends`);
   }
 
   /** Checks what holds at any time. */
@@ -102,11 +124,16 @@ export class Invariants {
     const names = new Set(statuses.map(({ model }) => model));
     const resolved = new Set([...names].filter((name) => this.#door.resolves(name)));
     for (const name of this.#resolved) {
-      if (resolved.has(name) || this.#isClosing || this.#mayLeave.delete(name)) continue;
+      if (resolved.has(name) || this.#isClosing || this.#mayLeave(name)) continue;
       const wished = this.#wished.find((model) => model.name === name)?.versions ?? [];
       if (wished.length > 0) this.#world.violate("P3", `${name} was available, and is not any more`);
     }
     this.#resolved = resolved;
+    for (const command of this.#over.splice(0)) this.#leaving.delete(command);
+  }
+
+  #mayLeave(name: string): boolean {
+    return this.#door.isUnloaded(name) || [...this.#leaving.values()].some((names) => names.has(name));
   }
 
   /** P11: two copies of a slot at most; those that do not end when they are told to are not counted. */
@@ -138,16 +165,11 @@ export class Invariants {
     const served = loaded.at(-1);
     const isServed = served !== undefined && served.wish.print === wish.print && served.hooks === wish.hooks;
     if (!isServed) return;
-    const shape = this.#wishedAs.get(served) === changes ? this.#shapeOfLease(served) : "wanted otherwise since its load";
+    const shape =
+      this.#wishedAs.get(served) === changes
+        ? shapeOfLease(this.#world, this.#clients, served)
+        : "wanted otherwise since its load";
     this.#world.violate("P4", `${title} is loaded again, though it is served`, shape);
-  }
-
-  #shapeOfLease(served: Copy): string | undefined {
-    const former = this.#world.copies.filter(({ slot, number }) => slot === served.slot && number < served.number);
-    const wasUnloaded = former.some(({ closedAt }) => closedAt <= served.openedAt);
-    const leases = [...this.#clients.leases.values()].filter(({ model }) => model === served.wish.model);
-    const isLeased = leases.some(({ since }) => since <= served.openedAt);
-    return wasUnloaded && isLeased ? "leased while its former copy was unloaded" : undefined;
   }
 
   /** P3: a stage's model stays until whoever needs it has been replaced by files that do without it. */
@@ -159,17 +181,19 @@ export class Invariants {
     const isOwn =
       versions.length === 0 || versions.some(({ needs = [], calls = [] }) => [...needs, ...calls].includes(need));
     const hasFailed = this.#door.statuses().some((status) => status.model === model && status.error !== undefined);
-    if (isOwn || hasFailed || this.#mayLeave.size > 0 || this.#door.isUnloaded(need) || this.#door.isUnloaded(model))
-      return;
+    if (isOwn || hasFailed || this.#mayLeave(need) || this.#mayLeave(model)) return;
     this.#world.violate("P3", `${what} fails since ${need} went before what does without it was there`);
   }
 
-  /** P10: loads of versions that nothing serves yet, which none may begin without a place. */
+  /**
+   * P10: what loads has a place. Only loads that are asked for by others, or that others need, need none: while nothing
+   * needs or asks another, all are counted, else those of versions that nothing serves yet.
+   */
   #places(): void {
     const { now } = this.#world.time;
     const first = this.#world.copies.filter(({ slot, isLoading, abandonedAt }) => {
       const isOver = abandonedAt !== undefined && now - abandonedAt >= GRACE_MS;
-      return isLoading && !isOver && this.#states.get(slot) === "LOADING";
+      return isLoading && !isOver && (this.#isFlat || this.#states.get(slot) === "LOADING");
     });
     if (first.length > this.#history.limits.loadThreads)
       this.#world.violate("P10", `${first.map(({ title }) => title).join(", ")} load at once`);
@@ -221,69 +245,10 @@ export class Invariants {
       this.#world.violate(
         "P8",
         `nothing is under way for ${time.now - this.#stalledSince} ms, and there wait ${who.join(", ")}`,
-        this.#shapeOfStall(loads),
+        shapeOfStall(this.#world, this.#history.limits.modelMemory),
       );
       this.#stalledSince = undefined;
     }
-  }
-
-  #shapeOfStall(loads: readonly Copy[]): string | undefined {
-    const { modelMemory } = this.#history.limits;
-    const inMemory = this.#world.copies.filter(({ isInMemory }) => isInMemory);
-    const used = inMemory.reduce((sum, { wish }) => sum + (wish.bytes ?? 1), 0);
-    const lacks = loads.filter(({ state, wish }) => state === "opening" && used + (wish.bytes ?? 1) > modelMemory);
-    const warming = loads.filter(({ state, wish }) => state === "warming" && wish.warms);
-    const isOwn = warming.some(({ wish }) => lacks.some((lacking) => this.#asks(wish, lacking.wish.model)));
-    return isOwn && modelMemory > 0 ? "a warm-up holds the memory that its own need waits for" : undefined;
-  }
-
-  /** True if requests to one version end up at a model, by whatever copies there are. */
-  #asks({ needs = [], calls = [] }: Copy["wish"], model: string): boolean {
-    const others = this.#world.copies.filter(({ wish }) => [...needs, ...calls].includes(wish.model));
-    return [...needs, ...calls].includes(model) || others.some(({ wish }) => this.#asks(wish, model));
-  }
-
-  /** P9 and P6: once all is quiet, what is served is what was wished. */
-  checkQuiet(): void {
-    for (const { what } of this.#clients.waits) this.#world.violate("P2", `${what} never ends`);
-    const statuses = this.#door.statuses();
-    for (const { name, versions } of this.#wished)
-      for (const wish of versions) this.#checkReached(statuses, { ...wish, model: name });
-    this.#checkGone(statuses);
-  }
-
-  #checkReached(statuses: readonly VersionStatus[], wish: Copy["wish"]): void {
-    const slot = `${wish.model}/${wish.version}`;
-    const status = statuses.find(({ model, version }) => model === wish.model && version === BigInt(wish.version));
-    if (this.#door.isUnloaded(wish.model)) return;
-    if (status === undefined) this.#world.violate("P6", `${slot} is wished, and is not known`);
-    // Its error says what became of it.
-    if (status === undefined || status.error !== undefined) return;
-    if (status.state !== "AVAILABLE") this.#world.violate("P9", `${slot} rests at ${status.state} without an error`);
-    const loaded = this.#world.copies.filter((copy) => copy.slot === slot && copy.state === "loaded");
-    if (loaded.length > 1) this.#world.violate("P9", `${slot} has ${loaded.length} copies`);
-    for (const copy of loaded)
-      if (copy.wish.print !== wish.print || copy.hooks !== wish.hooks)
-        this.#world.violate("P9", `${slot} serves ${copy.title} hooks ${copy.hooks}, and ${printOf(wish)} is wished`);
-  }
-
-  #checkGone(statuses: readonly VersionStatus[]): void {
-    for (const { model, version, state, error } of statuses) {
-      const wished = this.#wished.find(({ name }) => name === model)?.versions ?? [];
-      const isWished = wished.some((one) => BigInt(one.version) === version) && !this.#door.isUnloaded(model);
-      if (!isWished && state !== "END" && !(state === "AVAILABLE" && wished.length > 0))
-        this.#world.violate(
-          "P9",
-          `${model}/${version} rests at ${state}${error ? ` (${error.message})` : ""}, unwished`,
-        );
-    }
-  }
-
-  /** Once it is closed nothing is left. */
-  checkClosed(): void {
-    for (const { title, state } of this.#world.copies)
-      if (state !== "closed") this.#world.violate("P4", `${title} is ${state} after the end`);
-    for (const { what } of this.#clients.waits) this.#world.violate("P2", `${what} never ends`);
   }
 }
 

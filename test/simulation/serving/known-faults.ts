@@ -33,7 +33,8 @@ export const KNOWN_FAULTS: readonly KnownFault[] = [
   },
   {
     what: "a request that has leased an unloaded version before its replacement loads the new files once more, for itself alone",
-    reason: "A lease is of one copy, and a copy loads what its version serves now, though another copy of that is there.",
+    reason:
+      "A lease is of one copy, and a copy loads what its version serves now, though another copy of that is there.",
     violates: "P4",
     shape: "leased while its former copy was unloaded",
     history: {

@@ -109,6 +109,11 @@ export class World {
     this.note(`${name} ends`);
   }
 
+  /** Number of times that some work has begun. */
+  attempts(kind: EdgeKind, key: string): number {
+    return this.#attempts.get(`${kind} ${key}`) ?? 0;
+  }
+
   /** As {@link work}, for what takes no time unless a history says so. */
   async ask(kind: EdgeKind, key: string): Promise<void> {
     if (this.#history.faults[kind] !== undefined) await this.work(kind, key);
@@ -149,6 +154,8 @@ export class Copy {
   readonly wish: Wish;
   readonly number: number;
   readonly runs = new Set<Run>();
+  /** True once it could be asked. */
+  hasLoaded = false;
   state: "opening" | "loading" | "warming" | "loaded" | "closing" | "closed" = "opening";
   /** The moment at which nobody wanted it any more before it was loaded. */
   abandonedAt: number | undefined;
