@@ -12,7 +12,7 @@ import { ModelMemory } from "../../../src/serving/model-memory.ts";
 import { PoisonWatch } from "../../../src/serving/poison/poison-watch.ts";
 import type { Servable } from "../../../src/serving/servable.ts";
 import type { VersionStatus } from "../../../src/serving/version-status.ts";
-import type { Limits, WishedModel, WishedVersion } from "./history.ts";
+import { isThere, type Limits, type WishedModel, type WishedVersion } from "./history.ts";
 import { type Asked, SimulatedServable, type Surroundings } from "./simulated-servable.ts";
 import { printOf, type Wish, type World } from "./world.ts";
 
@@ -171,6 +171,7 @@ class ManagerDoor implements Door {
     let release = () => {};
     try {
       await copy.step("open", signal);
+      if (!isThere(this.#wished, wish)) throw new ServingError("not_found", `the files of ${copy.title} are gone`);
       const share = await memory.reserve({ what: copy.slot, bytes: wish.bytes ?? 1, signal });
       release = share.release;
       await copy.step("load", signal);

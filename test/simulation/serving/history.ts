@@ -28,7 +28,7 @@ export interface WishedModel {
   readonly labels?: Readonly<Record<string, number>>;
   /** As AspiredModel has it. */
   readonly idleMs?: number;
-  /** Versions whose files are there; absent = those that are wished. */
+  /** Versions whose files are there; absent = those that are wished. Others cannot be loaded. */
   readonly present?: readonly number[];
 }
 
@@ -100,6 +100,16 @@ export interface History {
 export interface GivenEnd {
   readonly outcome?: Outcome;
   readonly ms?: number;
+}
+
+/** True if a version's files are there, with these contents. */
+export function isThere(
+  models: readonly WishedModel[],
+  { model, version, print, hooks }: Pick<WishedVersion, "version" | "print" | "hooks"> & { readonly model: string },
+): boolean {
+  const { versions = [], present } = models.find(({ name }) => name === model) ?? {};
+  const isPresent = present === undefined || present.includes(version);
+  return isPresent && versions.some((one) => one.version === version && one.print === print && one.hooks === hooks);
 }
 
 /** Everything that is wished at any time. */

@@ -3,7 +3,7 @@ import { checkRest } from "./check-rest.ts";
 import type { Clients } from "./clients.ts";
 import type { Door } from "./door.ts";
 import { shapeOfLease, shapeOfStall } from "./fault-shapes.ts";
-import { type Command, type History, type WishedModel, wishesOf } from "./history.ts";
+import { type Command, type History, isThere, type WishedModel, wishesOf } from "./history.ts";
 import { type Copy, printOf, type World } from "./world.ts";
 
 /** Time that a copy whose load nobody wants any more may take before another load begins, in milliseconds. */
@@ -55,6 +55,7 @@ export class Invariants {
     this.#isFlat = versions.every(({ needs = [], calls = [] }) => needs.length + calls.length === 0);
     parts.door.onState((status) => this.#followState(status));
     parts.world.onOpen = (copy) => this.#checkOpened(copy);
+    parts.world.onClose = (copy) => this.#checkClose(copy);
     parts.clients.onEnd = (command) => this.#over.push(command);
     parts.clients.onFailure = (what, reason) => this.#checkFailure(what, reason);
   }
@@ -81,6 +82,7 @@ export class Invariants {
   /** From now on nothing has to be served. */
   close(): void {
     this.#isClosing = true;
+    this.#wished = [];
   }
 
   /** P9 and P6: once all is quiet, what is served is what was wished. */
@@ -170,6 +172,14 @@ export class Invariants {
         ? shapeOfLease(this.#world, this.#clients, served)
         : "wanted otherwise since its load";
     this.#world.violate("P4", `${title} is loaded again, though it is served`, shape);
+  }
+
+  /** P3: what answers is not unloaded while its files are gone or others: it could not be loaded again. */
+  #checkClose({ slot, title, number, state, wish, hooks }: Copy): void {
+    const isParked = state === "loaded" && this.#states.get(slot) === "AVAILABLE";
+    const others = this.#world.copies.filter((copy) => copy.slot === slot && copy.number > number && copy.hasLoaded);
+    if (!isParked || others.length > 0 || isThere(this.#wished, { ...wish, hooks })) return;
+    this.#world.violate("P3", `${title} is unloaded though it answers, and its files are gone`);
   }
 
   /** P3: a stage's model stays until whoever needs it has been replaced by files that do without it. */

@@ -110,7 +110,11 @@ class Files {
   }
 
   wish(): readonly WishedModel[] {
-    for (const [name, model] of this.#models) this.#models.set(name, this.#change(model));
+    for (const [name, model] of this.#models) {
+      const changed = this.#change(model);
+      // What it says of itself may change together with its files.
+      this.#models.set(name, this.#random.is(0.2) ? this.#describe(changed) : changed);
+    }
     const gone = this.#random.is(0.06) ? this.#random.of([...this.#models.keys()]) : undefined;
     return [...this.#models.values()].filter(({ name }) => name !== gone);
   }
@@ -134,6 +138,13 @@ class Files {
     if (kind === "remove" && versions.length > 1) versions.splice(index, 1);
     const labels = kind === "labels" ? { labels: { [this.#random.of(["stable", "canary"])]: one.version } } : {};
     return { ...model, ...labels, versions };
+  }
+
+  #describe(model: WishedModel): WishedModel {
+    const { present, ...known } = model;
+    if (this.#random.is(0.6)) return { ...model, idleMs: this.#random.of(this.#idle) };
+    const here = model.versions.map(({ version }) => version).filter(() => this.#random.is(0.5));
+    return present === undefined ? { ...known, present: here } : known;
   }
 
   #add(versions: WishedVersion[], like: WishedVersion): void {

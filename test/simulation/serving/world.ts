@@ -43,6 +43,8 @@ export class World {
   readonly known: Violation[] = [];
   /** Called with each copy that is about to be loaded. */
   onOpen: (copy: Copy) => void = () => {};
+  /** Called with each copy that is about to be freed. */
+  onClose: (copy: Copy) => void = () => {};
   /** The last steps. */
   readonly trace: string[] = [];
   /** Number of all steps. */
@@ -214,6 +216,7 @@ export class Copy {
     for (const { id, leasedAt } of this.runs)
       if (now - leasedAt < RETIRE_MS)
         this.#world.violate("P4", `${this.title} is freed under ${id}, which has it since ${now - leasedAt} ms`);
+    this.#world.onClose(this);
     this.state = "closing";
     this.closedAt = now;
     try {
