@@ -94,6 +94,8 @@ export interface History {
   /** Ends that are given, in place of those that chance chooses: by kind and key, for each attempt. */
   readonly given?: Readonly<Record<string, readonly GivenEnd[]>>;
   readonly commands: readonly Command[];
+  /** The moment at which the server ends, whatever goes on; absent = once all is quiet. */
+  readonly closesAt?: number;
 }
 
 /** The end of one attempt, and its time in milliseconds. */

@@ -20,7 +20,8 @@ export function makeHistory(seed: number, size = 60): History {
     if (!random.is(0.3)) at += random.of([0, 1, 5, spread, random.below(spread)]);
     commands.push({ ...makeCommand(random, files, at), id: commands.length });
   }
-  return { seed, limits, faults: makeFaults(random), delays: makeDelays(random), commands };
+  const history = { seed, limits, faults: makeFaults(random), delays: makeDelays(random), commands };
+  return random.is(0.25) ? { ...history, closesAt: at + random.of([0, 1, 50, random.below(spread)]) } : history;
 }
 
 function makeLimits(random: Random, idle: readonly number[]): Limits {
