@@ -101,6 +101,7 @@ export class Invariants {
   /** Checks what holds at any time. */
   check(): void {
     this.#stall();
+    this.#statistics();
     if (this.#world.noted === this.#checked) return;
     this.#checked = this.#world.noted;
     const statuses = this.#door.statuses();
@@ -110,6 +111,13 @@ export class Invariants {
     this.#memory();
     this.#readiness();
     this.#labels(statuses);
+  }
+
+  /** P13: statistics wait for nothing but what copies tell of themselves. */
+  #statistics(): void {
+    const isAsked = [...this.#clients.waits].some(({ what }) => what === "statistics");
+    const isTold = [...this.#world.underWay.keys()].some((name) => name.startsWith("statistics "));
+    if (isAsked && !isTold) this.#world.violate("P13", "statistics wait for something else than statistics");
   }
 
   #followState({ model, version, state }: VersionStatus): void {

@@ -57,6 +57,7 @@ function makeFaults(random: Random): Faults {
     run: { fails: 0.1, hangs: random.of([0, 0.05]), late: random.of([0, 0.1]) },
     close: { fails: random.of([0, 0.1]), hangs: random.of([0, 0.1]) },
     hooks: { fails: random.of([0, 0.3]), hangs: random.of([0, 0.1]) },
+    ...(random.is(0.3) && { statistics: { fails: random.of([0, 0.2]) } }),
   };
 }
 
