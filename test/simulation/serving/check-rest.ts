@@ -52,7 +52,7 @@ function checkGivenUp(
   const slot = `${model}/${version}`;
   if (wish.isRefused || (wish.needs ?? []).some((need) => !door.resolves(need))) return;
   const isReached = (copy: Copy) =>
-    copy.slot === slot && copy.hasLoaded && copy.wish.print === wish.print && copy.hooks === wish.hooks;
+    copy.slot === slot && copy.loadedAt !== undefined && copy.wish.print === wish.print && copy.hooks === wish.hooks;
   if (world.copies.some(isReached)) return;
   // A client's load has one try, and that of a model which needs one that a client has unloaded loads both.
   const mayLoadOthers = history.commands.some((command) => command.do.startsWith("unload"));

@@ -29,6 +29,8 @@ export interface Door {
   resolves(model: string): boolean;
   /** True if a client has unloaded it, so that it need not be served. */
   isUnloaded(model: string): boolean;
+  /** True if a version answers without being loaded before. */
+  isResident(model: string, version: bigint): boolean;
   /** A version for one request; throws as the server does. */
   acquire(asked: Pick<Asked, "model" | "version" | "label" | "id">): Lease;
   /** Runs the request of a lease. */
@@ -107,6 +109,10 @@ class ManagerDoor implements Door {
     return this.#on.manager.catalog.get(model)?.isUnloaded === true;
   }
 
+  isResident(model: string, version: bigint): boolean {
+    return this.#on.manager.catalog.get(model)?.find(version)?.servable?.isLoaded === true;
+  }
+
   acquire({ id, ...ref }: Pick<Asked, "model" | "version" | "label" | "id">): Lease {
     const lease = this.#on.leases.acquire(ref, { metadata: {} });
     this.#leasedAt.set(id, this.#on.world.time.now);
@@ -180,7 +186,7 @@ class ManagerDoor implements Door {
       await servable.warm(signal);
       await share.loaded(wish.bytes ?? 1);
       copy.state = "loaded";
-      copy.hasLoaded = true;
+      copy.loadedAt = world.time.now;
       return servable;
     } catch (reason) {
       // As the server's own cleanup, which says nothing of what fails in it.

@@ -110,8 +110,10 @@ export function isThere(
   { model, version, print, hooks }: Pick<WishedVersion, "version" | "print" | "hooks"> & { readonly model: string },
 ): boolean {
   const { versions = [], present } = models.find(({ name }) => name === model) ?? {};
+  const wished = versions.find((one) => one.version === version);
+  if (wished === undefined) return present?.includes(version) === true;
   const isPresent = present === undefined || present.includes(version);
-  return isPresent && versions.some((one) => one.version === version && one.print === print && one.hooks === hooks);
+  return isPresent && wished.print === print && wished.hooks === hooks;
 }
 
 /** Everything that is wished at any time. */

@@ -35,6 +35,8 @@ export class Invariants {
   /** That number when each copy was about to be loaded. */
   readonly #wishedAs = new WeakMap<Copy, number>();
   #resolved = new Set<string>();
+  /** The copies that answer without being loaded before. */
+  readonly #resident = new Map<string, Copy>();
   /** Models that each command which is not over yet may take away: it unloads them, or does not wish them any more. */
   readonly #leaving = new Map<Command, ReadonlySet<string>>();
   /** Commands of those that were over at the last check. */
@@ -55,7 +57,6 @@ export class Invariants {
     this.#isFlat = versions.every(({ needs = [], calls = [] }) => needs.length + calls.length === 0);
     parts.door.onState((status) => this.#followState(status));
     parts.world.onOpen = (copy) => this.#checkOpened(copy);
-    parts.world.onClose = (copy) => this.#checkClose(copy);
     parts.clients.onEnd = (command) => this.#over.push(command);
     parts.clients.onFailure = (what, reason) => this.#checkFailure(what, reason);
   }
@@ -66,6 +67,7 @@ export class Invariants {
     if (command.do === "unload") this.#leaving.set(command, new Set([command.model]));
     if (command.do === "unload with dependents") this.#leaving.set(command, this.#resolved);
     if (command.do !== "wish") return;
+    this.#noteResident(this.#door.statuses());
     this.#countChanges(command.models);
     this.#wished = command.models;
     const names = new Set(command.models.filter(({ versions }) => versions.length > 0).map(({ name }) => name));
@@ -82,6 +84,7 @@ export class Invariants {
   /** From now on nothing has to be served. */
   close(): void {
     this.#isClosing = true;
+    this.#noteResident(this.#door.statuses());
     this.#wished = [];
   }
 
@@ -106,6 +109,7 @@ export class Invariants {
     this.#checked = this.#world.noted;
     const statuses = this.#door.statuses();
     this.#stayAvailable(statuses);
+    this.#stayResident(statuses);
     this.#copies();
     this.#places();
     this.#memory();
@@ -183,11 +187,24 @@ export class Invariants {
   }
 
   /** P3: what answers is not unloaded while its files are gone or others: it could not be loaded again. */
-  #checkClose({ slot, title, number, state, wish, hooks }: Copy): void {
-    const isParked = state === "loaded" && this.#states.get(slot) === "AVAILABLE";
-    const others = this.#world.copies.filter((copy) => copy.slot === slot && copy.number > number && copy.hasLoaded);
-    if (!isParked || others.length > 0 || isThere(this.#wished, { ...wish, hooks })) return;
-    this.#world.violate("P3", `${title} is unloaded though it answers, and its files are gone`);
+  #stayResident(statuses: readonly VersionStatus[]): void {
+    for (const { model, version } of statuses) {
+      const copy = this.#resident.get(`${model}/${version}`);
+      const isParked =
+        this.#states.get(`${model}/${version}`) === "AVAILABLE" && !this.#door.isResident(model, version);
+      if (copy !== undefined && isParked && !isThere(this.#wished, { ...copy.wish, hooks: copy.hooks }))
+        this.#world.violate("P3", `${copy.title} is unloaded though it answers, and its files are gone`);
+    }
+    this.#noteResident(statuses);
+  }
+
+  #noteResident(statuses: readonly VersionStatus[]): void {
+    this.#resident.clear();
+    for (const { model, version } of statuses) {
+      const slot = `${model}/${version}`;
+      const copy = this.#world.copies.findLast((one) => one.slot === slot && one.state === "loaded");
+      if (copy !== undefined && this.#door.isResident(model, version)) this.#resident.set(slot, copy);
+    }
   }
 
   /** P3: a stage's model stays until whoever needs it has been replaced by files that do without it. */

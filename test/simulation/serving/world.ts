@@ -43,8 +43,6 @@ export class World {
   readonly known: Violation[] = [];
   /** Called with each copy that is about to be loaded. */
   onOpen: (copy: Copy) => void = () => {};
-  /** Called with each copy that is about to be freed. */
-  onClose: (copy: Copy) => void = () => {};
   /** The last steps. */
   readonly trace: string[] = [];
   /** Number of all steps. */
@@ -156,13 +154,12 @@ export class Copy {
   readonly wish: Wish;
   readonly number: number;
   readonly runs = new Set<Run>();
-  /** True once it could be asked. */
-  hasLoaded = false;
+  /** The moment since which it can be asked. */
+  loadedAt: number | undefined;
   state: "opening" | "loading" | "warming" | "loaded" | "closing" | "closed" = "opening";
   /** The moment at which nobody wanted it any more before it was loaded. */
   abandonedAt: number | undefined;
   isInMemory = false;
-  readonly openedAt: number;
   /** The moment at which it was to be freed. */
   closedAt = Number.POSITIVE_INFINITY;
   /** The content of its hook file as it runs. */
@@ -171,7 +168,6 @@ export class Copy {
 
   constructor(world: World, wish: Wish, number: number) {
     this.#world = world;
-    this.openedAt = world.time.now;
     this.hooks = wish.hooks;
     this.wish = wish;
     this.number = number;
@@ -216,7 +212,6 @@ export class Copy {
     for (const { id, leasedAt } of this.runs)
       if (now - leasedAt < RETIRE_MS)
         this.#world.violate("P4", `${this.title} is freed under ${id}, which has it since ${now - leasedAt} ms`);
-    this.#world.onClose(this);
     this.state = "closing";
     this.closedAt = now;
     try {
