@@ -3,7 +3,7 @@ import type { Door } from "./door.ts";
 import { type History, type WishedModel, wishesOf } from "./history.ts";
 import { type Copy, printOf, type Wish, type World } from "./world.ts";
 
-/** What is looked at once nothing goes on any more. */
+/** The world once nothing goes on any more, with all that is wished of it. */
 interface AtRest {
   readonly world: World;
   readonly door: Door;
@@ -43,7 +43,7 @@ function mayIdle(history: History, name: string): boolean {
   return times.some(({ idleMs }) => (idleMs ?? history.limits.idleUnloadMs) > 0);
 }
 
-/** P9: what rests with an error has loaded once, has been tried as often as it should, or lacks a model that it needs. */
+/** P9: what rests with an error has loaded once, was tried as often as it should, or lacks a model that it needs. */
 function checkGivenUp(
   { world, door, history }: AtRest,
   { model, version, state, error }: VersionStatus,
