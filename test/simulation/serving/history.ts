@@ -104,10 +104,16 @@ export interface GivenEnd {
   readonly ms?: number;
 }
 
+interface FilesOfModel {
+  readonly model: string;
+  /** The content of the hook file; undefined = there is none. */
+  readonly hooks?: number | undefined;
+}
+
 /** True if a version's files are there, with these contents. */
 export function isThere(
   models: readonly WishedModel[],
-  { model, version, print, hooks }: Pick<WishedVersion, "version" | "print" | "hooks"> & { readonly model: string },
+  { model, version, print, hooks }: Pick<WishedVersion, "version" | "print"> & FilesOfModel,
 ): boolean {
   const { versions = [], present } = models.find(({ name }) => name === model) ?? {};
   const wished = versions.find((one) => one.version === version);
