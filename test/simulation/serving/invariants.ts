@@ -175,6 +175,8 @@ export class Invariants {
     this.#wishedAs.set(copy, changes);
     const isOrdered = [...this.#clients.waits].some(({ what }) => what.startsWith("load of"));
     if (isOrdered || this.#states.get(slot) !== "AVAILABLE" || (wish.needs ?? []).length > 0) return;
+    // A copy that only its last requests still use does not serve.
+    if (!this.#door.isResident(wish.model, BigInt(wish.version))) return;
     const loaded = this.#world.copies.filter((copy) => copy.slot === slot && copy.state === "loaded");
     const served = loaded.at(-1);
     const isServed = served !== undefined && served.wish.print === wish.print && served.hooks === wish.hooks;
