@@ -66,7 +66,7 @@ export const MEASURES: readonly Measure[] = [
   })),
   { point: "shapes of a request", figure: (house) => declared(house, REQUEST_SHAPES), bound: 6, goal: 6 },
   { point: "shapes of an answer", figure: (house) => declared(house, ANSWER_SHAPES), bound: 5, goal: 5 },
-  { point: "% of files with one importer", figure: sharedByNone, bound: 20.6, goal: 20 },
+  { point: "% of files with one importer", figure: sharedByNone, bound: 20.8, goal: 20 },
   {
     point: `files of at most ${SMALL_LINES} lines that only a neighbour imports`,
     figure: smallRooms,

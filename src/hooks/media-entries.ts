@@ -56,7 +56,7 @@ function numberOr(value: unknown): string {
 const MEDIA_TYPE = /^audio\/[\w.+-]{1,64}$/;
 const SOUND = "the bytes of a sound, a generator of them, or { audio, mediaType }";
 
-/** Throws for what is often given instead of the bytes of a file, by its name. */
+/** Throws for values that are often given instead of the bytes of a file, by their names. */
 function checkBytes(value: unknown, refuse: Refuse, tensors: string): void {
   if (types.isAnyArrayBuffer(value)) throw refuse("an ArrayBuffer", "its bytes: new Uint8Array(…) of it");
   if (ArrayBuffer.isView(value) && !(value instanceof Uint8Array))
@@ -100,7 +100,7 @@ const FILE = "a file, which encodeImage makes of pixels";
 const MAX_PICTURES = 64;
 /** Characters of a prompt, which the main thread writes into its answer. */
 const MAX_PROMPT = 64 * 1024;
-/** Bytes of what is told of all pictures, likewise: as many as a part of a text has. */
+/** Bytes of the words about all pictures, likewise: as many as a part of a text has. */
 const MAX_HEAD_BYTES = 4 * 1024 * 1024;
 
 /** Checks what `generateImage` returned: the length of a head as uint32, the head as JSON, the pictures' files. */

@@ -58,7 +58,7 @@ export async function inferText(
 
 const NO_FACTS = {};
 
-/** Bytes of what is told of pictures: hooks tell no more. */
+/** Bytes of the words about pictures: hooks tell no more. */
 const MAX_TOLD_BYTES = 4 * 1024 * 1024;
 const TEXTS = ["text", "reasoning", "refusal", "finishReason", "language"];
 

@@ -212,8 +212,7 @@ export class ManagedVersion {
       target.fail(problem);
       this.#enter(this.#servable === undefined ? "START" : "AVAILABLE", problem);
     };
-    const allVersions = target.aspired?.needsVersions === true;
-    const reported = await this.#needs.wait({ signal, onProblem, allVersions });
+    const reported = await this.#needs.wait({ signal, onProblem, allVersions: target.aspired?.needsVersions === true });
     if (this.#failure === reported) this.#failure = undefined;
   }
 
@@ -292,7 +291,7 @@ export class ManagedVersion {
 
   #enter(state: VersionState, failure: unknown): void {
     const isNews = state !== this.#state || failure !== this.#failure || state === "AVAILABLE" || state === "START";
-    // One that has ended may have reached another target than before, which others wait for.
+    // One that has ended may have reached another target, which others wait for.
     if (!isNews && state !== "END") return;
     this.#state = state;
     this.#failure = failure;

@@ -6,22 +6,9 @@ import type { Signature } from "../../tensor/signature/signature.ts";
 import { createTensors, type Tensor, type Tensors } from "../../tensor/tensor.ts";
 import type { ModelCall } from "../model-handle.ts";
 import { checkedRows, joinParts, joinRows, rowsOf } from "./batch-rows.ts";
-import { clientOf, rankOf } from "./client-turns.ts";
+import { PassedRanks } from "./client-turns.ts";
 import type { QueuedRun } from "./queued-run.ts";
 import type { RanListener, RunPolicy } from "./run-queue.ts";
-
-/** The highest priorities, by client, of runs that a batch leaves behind: what comes after them does not go with it. */
-class PassedRanks {
-  readonly #ranks = new Map<number, number>();
-
-  add(run: QueuedRun): void {
-    if (!this.goesBefore(run)) this.#ranks.set(clientOf(run), rankOf(run));
-  }
-
-  goesBefore(run: QueuedRun): boolean {
-    return (this.#ranks.get(clientOf(run)) ?? Number.POSITIVE_INFINITY) < rankOf(run);
-  }
-}
 
 /** Limits and form of batches. */
 export interface Batching {

@@ -27,6 +27,19 @@ export function clientOf({ limits }: Pick<Turned, "limits">): number {
   return limits.client ?? 0;
 }
 
+/** The highest priorities, by client, of items that others are taken past; what they go before must not be. */
+export class PassedRanks {
+  readonly #ranks = new Map<number, number>();
+
+  add(item: Turned): void {
+    if (!this.goesBefore(item)) this.#ranks.set(clientOf(item), rankOf(item));
+  }
+
+  goesBefore(item: Turned): boolean {
+    return (this.#ranks.get(clientOf(item)) ?? Number.POSITIVE_INFINITY) < rankOf(item);
+  }
+}
+
 /**
  * Orders a queue by clients, who take turns by what their items cost (start-time fair queueing), and the items of each
  * client by priority. Its priority counts before other clients' turns if it may ({@link BEFORE_OTHERS}). Nothing is

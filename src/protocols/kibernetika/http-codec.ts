@@ -55,7 +55,7 @@ export interface KibernetikaRequest {
   readonly outFilter: readonly string[];
   /** The media type for the only output; empty = JSON. */
   readonly outMimeType: string;
-  /** True for files whose fields name no type: the original has no such request, its programs do not read the answer. */
+  /** True for files whose fields name no type: no program of the original's sends them, or reads the answer. */
   readonly isPlain?: boolean;
 }
 

@@ -61,7 +61,7 @@ export function writeOutputsTo(writer: JsonWriter, outputs: NamedOutputs): void 
 }
 
 /**
- * All outputs of an answer, with the labels of those that are scores of classes, by what is known of a model's outputs:
+ * All outputs of an answer, with the labels of those that are scores of classes, by the facts of a model's outputs:
  * of at most 1024 rows, where no output has the name of the classes' member.
  */
 export function withLabels(outputs: NamedOutputs, specs: readonly TensorSpec[] = []): NamedOutputs {
