@@ -76,12 +76,21 @@ export function drip(stream: ServerHttp2Stream): void {
   stream.once("close", () => clearInterval(sending));
 }
 
-/** Sends each byte in a frame of its own. */
-export async function sendInPieces(stream: ServerHttp2Stream, message: Uint8Array): Promise<void> {
-  for (const byte of message) {
+/** Sends each byte in a frame, the last one once so many bytes are held for the others; resolves with those. */
+export async function sendInPieces(
+  stream: ServerHttp2Stream,
+  message: Uint8Array,
+  { memory, bytes }: { readonly memory: MemoryBudget; readonly bytes: number },
+): Promise<number> {
+  for (const byte of message.subarray(0, -1)) {
     stream.write(Buffer.of(byte));
     await new Promise(setImmediate);
   }
+  for (const end = performance.now() + 5000; memory.heldBytes < bytes && performance.now() < end; )
+    await new Promise(setImmediate);
+  const { heldBytes } = memory;
+  stream.write(message.subarray(-1));
+  return heldBytes;
 }
 
 /** The error for a backend that sends too little over time. */
