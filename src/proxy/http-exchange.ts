@@ -101,8 +101,7 @@ export class HttpExchange {
     args: Args,
     body: Uint8Array,
   ): Promise<Result> {
-    const limits = { message: body, maxBytes: this.maxMessageBytes, growth: JSON_GROWTH };
-    return decodeInThread(job, args, { ...limits, signal: this.#cancel, memory: this.#memory });
+    return this.#decode(job, args, { message: body, growth: JSON_GROWTH });
   }
 
   /** As {@link decode}, for a form whose file becomes nothing else, and whose texts are short. */
@@ -111,8 +110,16 @@ export class HttpExchange {
     args: Args,
     body: Uint8Array,
   ): Promise<Result> {
-    const limits = { message: body, maxBytes: this.maxMessageBytes, growth: FORM_GROWTH };
-    return decodeInThread(job, args, { ...limits, signal: this.#cancel, memory: this.#memory });
+    return this.#decode(job, args, { message: body, growth: FORM_GROWTH });
+  }
+
+  #decode<Args extends readonly unknown[], Result>(
+    job: Job<Args, Result>,
+    args: Args,
+    decoded: { readonly message: Uint8Array; readonly growth: number },
+  ): Promise<Result> {
+    const own = { maxBytes: this.maxMessageBytes, signal: this.#cancel, memory: this.#memory };
+    return decodeInThread(job, args, { ...decoded, ...own });
   }
 
   /**
