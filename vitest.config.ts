@@ -1,4 +1,5 @@
 import { configDefaults, defineConfig } from "vitest/config";
+import type { Reporter } from "vitest/node";
 
 /**
  * Tests whose runtimes CI does not install: the addon that openvino-node downloads from elsewhere, and torch 2, which
@@ -42,6 +43,16 @@ const ALONE = [
   "test/platform/native/{bind-functions,mapped-file,process-control,process-environment}.test.ts",
 ];
 
+/** Names the tests that failed once and passed when they were run again. */
+const tellRetried: Reporter = {
+  onTestRunEnd: (modules) => {
+    for (const { relativeModuleId, children } of modules)
+      for (const test of children.allTests("passed"))
+        if ((test.diagnostic()?.retryCount ?? 0) > 0)
+          process.stdout.write(`Failed at first: ${relativeModuleId} > ${test.fullName}\n`);
+  },
+};
+
 /** `--mode long` runs the long tests, any other mode all others. */
 export default defineConfig(({ mode }) => {
   const isLong = mode === "long";
@@ -66,6 +77,9 @@ export default defineConfig(({ mode }) => {
       // that does not, long ones 50 s.
       testTimeout: isLong ? 180_000 : 60_000,
       hookTimeout: 60_000,
+      // CI's machines do other work as well, and 13 000 tests wait for programs: a fault fails twice.
+      retry: process.env.CI === undefined ? 0 : 1,
+      reporters: ["default", tellRetried],
       expect: { poll: { timeout: 20_000 } },
       // In node_modules/.experimental-vitest-cache lies what was compiled, for the other project and for the next run.
       experimental: { fsModuleCache: true },

@@ -30,7 +30,8 @@ test.each([
   const answers = codesOf(Array.from({ length: 8 }, () => infer()));
   expect(await mostHeld(memory, answers)).toBeLessThanOrEqual(2 * MAX_BYTES);
   expect(await answers).toContain("unavailable");
-  expect(memory.heldBytes).toBe(0);
+  // What was being inflated for a call that has ended is held until it is done.
+  await expect.poll(() => memory.heldBytes).toBe(0);
 });
 
 test("one that becomes more than a message may have is refused, as is one that is no gzip", async () => {
