@@ -19,6 +19,7 @@ import {
   texts,
 } from "./leak-kind.ts";
 import { sharedMemoryKinds } from "./shared-memory-kinds.ts";
+import { textKinds } from "./text-kinds.ts";
 
 const V1 = "/v1/models/default:predict";
 const V2 = "/v2/models/default/infer";
@@ -35,7 +36,7 @@ const GZIP = { ...JSON_TYPE, "content-encoding": "gzip" };
 /** Every kind of request, each with the answer or the error that it ends with. */
 export async function createKinds(): Promise<readonly LeakKind[]> {
   const plain = await plainKinds();
-  return [...plain, ...sharedMemoryKinds(), ...driverKinds(await image()), ...inOtherForms(plain)];
+  return [...plain, ...textKinds(), ...sharedMemoryKinds(), ...driverKinds(await image()), ...inOtherForms(plain)];
 }
 
 /** Kinds that are sent over TLS and to several listeners too: each way of a connection, and of a request over it. */

@@ -19,7 +19,7 @@ export const AT_A_TIME = 8;
 const NODE_OF_LISTENERS = 22;
 
 const FORMS: Readonly<Record<ServerForm, readonly string[]>> = {
-  plain: ["--allow-client-shm"],
+  plain: ["--allow-client-shm", "--mcp"],
   drivers: [],
   encrypted: [
     ...["--tls-cert", fromRoot("test/fixtures/tls/server.pem")],
@@ -72,6 +72,7 @@ function modelsOf(form: ServerForm): readonly object[] {
     { name: "default", driver: "null" },
     { name: "hooked", driver: "null", hooks: hooks("leak") },
     { name: "parts", driver: "null", hooks: hooks("part") },
+    { name: "talk", driver: "null", hooks: hooks("text") },
     { name: "mortal", driver: fromRoot("test/faults/mortal-driver.ts"), isolate: true },
   ];
 }
