@@ -15,7 +15,12 @@ export function textKinds(): LeakKind[] {
   const chat = (more: object, text = "one two three") =>
     json({ model: "talk", messages: [{ role: "user", content: text }], ...more });
   const ask = (name: string, path: string, body: Buffer) => http(`text-${name}`, "200", { path, body });
-  const tool = { jsonrpc: "2.0", id: 1, method: "tools/call", params: { name: "talk", arguments: chatTool } };
+  const tool = {
+    jsonrpc: "2.0",
+    id: 1,
+    method: "tools/call",
+    params: { name: "talk_chat", arguments: { message: "one two" } },
+  };
   const byEncoder = [
     ask("embeddings", "/v1/embeddings", json({ model: MODEL, input: TEXTS })),
     ask("predict", "/v2/models/texts/infer", v2Texts()),
@@ -37,8 +42,6 @@ export function textKinds(): LeakKind[] {
     ...byEncoder.map((kind): LeakKind => ({ ...kind, form: "drivers", model: MODEL })),
   ];
 }
-
-const chatTool = { messages: [{ role: "user", content: "one two" }] };
 
 function v2Texts(): Buffer {
   return json({ inputs: [{ name: "text", shape: [TEXTS.length], datatype: "BYTES", data: TEXTS }] });
