@@ -1,16 +1,23 @@
 /**
  * `npm run site`: the documents as a static site in `.cache/site/dist`, by VitePress, which it installs there. Fails
- * for a link that leads nowhere.
+ * for a link that leads nowhere. The newest version is served at the root; `--base /0.1.0/` makes the site of one that
+ * is kept below its number.
  */
-import { mkdirSync, rmSync, writeFileSync } from "node:fs";
+import { mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
+import { parseArgs } from "node:util";
 import { runCommand } from "../test/helpers/run-command.ts";
-import { sideBar } from "./site/navigation.ts";
+import { sideBar, versionMenu } from "./site/navigation.ts";
 import { SitePages } from "./site/site-pages.ts";
 
 const VITEPRESS = { vitepress: "1.6.4" };
 const FOLDER = ".cache/site";
 const SOURCE = join(FOLDER, "pages");
+
+const { values } = parseArgs({ options: { base: { type: "string", default: "/" } } });
+const { version } = JSON.parse(readFileSync("package.json", "utf8"));
+// One that is kept does not know of later ones.
+const tags = values.base === "/" ? runCommand("git", ["tag", "--list", "v*", "--sort=-v:refname"]).trim() : "";
 
 mkdirSync(FOLDER, { recursive: true });
 writeFileSync(join(FOLDER, "package.json"), JSON.stringify({ private: true, type: "module", dependencies: VITEPRESS }));
@@ -22,6 +29,7 @@ pages.write();
 const config = {
   title: "kserving",
   description: "A model server for Node: models of any framework, chained with hooks in TypeScript.",
+  base: values.base,
   outDir: "../dist",
   cacheDir: "../cache",
   cleanUrls: false,
@@ -35,6 +43,7 @@ const config = {
       { text: "Hooks", link: "/docs/hooks" },
       { text: "Commands", link: "/docs/commands" },
       { text: "Comparison", link: "/docs/comparison" },
+      versionMenu(version, tags === "" ? [] : tags.split("\n")),
     ],
   },
 };

@@ -1,4 +1,7 @@
-/** Follows every link of the built site to itself, and opens it in Chromium: a search, both themes, a narrow screen. */
+/**
+ * Follows every link of the built site to itself, and opens it in Chromium: commands are copied, a search, the version,
+ * both themes, a narrow screen.
+ */
 import assert from "node:assert/strict";
 import { readdirSync, readFileSync } from "node:fs";
 import { createServer } from "node:http";
@@ -7,6 +10,9 @@ import { dirname, extname, join, normalize } from "node:path/posix";
 import { chromium, type Page } from "playwright-core";
 
 const DIST = ".cache/site/dist";
+/** The site of another version, which is kept where this one is served. */
+const OTHER_VERSION = /^\/\d+\.\d+\.\d+\/$/;
+const { version } = JSON.parse(readFileSync("package.json", "utf8"));
 const TYPES: Readonly<Record<string, string>> = {
   ".html": "text/html",
   ".js": "text/javascript",
@@ -16,6 +22,14 @@ const TYPES: Readonly<Record<string, string>> = {
 };
 
 const files = new Set(readdirSync(DIST, { recursive: true, encoding: "utf8" }));
+/** Blocks of code without a button that copies them. */
+function uncopied(): string[] {
+  return [...texts].flatMap(([page, text]) => {
+    const bare = text.match(/<pre(?![^>]*\bclass="shiki)/g) ?? [];
+    return bare.map(() => page);
+  });
+}
+
 const pages = [...files].filter((file) => file.endsWith(".html"));
 const texts = new Map(pages.map((page) => [page, readFileSync(join(DIST, page), "utf8")]));
 
@@ -29,6 +43,7 @@ function lostLinks(): string[] {
 }
 
 function leads(page: string, link: string): boolean {
+  if (OTHER_VERSION.test(link)) return true;
   const [path = "", mark = ""] = link.replaceAll("&amp;", "&").split("#");
   const target = path === "" ? page : pageAt(path.startsWith("/") ? path.slice(1) : join(dirname(page), path));
   if (!files.has(target)) return false;
@@ -41,12 +56,32 @@ function pageAt(path: string): string {
   return extname(file) === "" ? `${file}.html` : file;
 }
 
+/** Switches the theme by its button; the new background. */
+async function otherTheme(page: Page): Promise<unknown> {
+  await page.locator(".VPSwitchAppearance").first().click();
+  return page.evaluate("getComputedStyle(document.body).backgroundColor");
+}
+
+/** Copies each command of a page by its button, and compares the clipboard with it. */
+async function copyAll(page: Page, path: string): Promise<number> {
+  await page.goto(home + path);
+  const blocks = await page.locator("div.language-sh").all();
+  for (const block of blocks) {
+    await block.hover();
+    await block.locator("button.copy").click();
+    const copied = await page.evaluate("navigator.clipboard.readText()");
+    assert.equal(`${copied}`.trim(), (await block.locator("pre code").innerText()).trim());
+  }
+  return blocks.length;
+}
+
 async function isTooWide(page: Page): Promise<boolean> {
   return page.evaluate("document.documentElement.scrollWidth > document.documentElement.clientWidth");
 }
 
 assert.ok(pages.length > 60, `the site has ${pages.length} pages; run npm run site`);
 assert.deepEqual(lostLinks(), []);
+assert.deepEqual(uncopied(), []);
 console.log(`${pages.length} pages, and no link of theirs leads nowhere`);
 
 const server = createServer(({ url = "/" }, response) => {
@@ -62,12 +97,22 @@ const browser = await chromium.launch({
   args: ["--no-sandbox"],
 });
 try {
-  const page = await browser.newPage({ viewport: { width: 1280, height: 900 }, colorScheme: "dark" });
+  const context = await browser.newContext({ viewport: { width: 1280, height: 900 }, colorScheme: "dark" });
+  await context.grantPermissions(["clipboard-read", "clipboard-write"]);
+  const page = await context.newPage();
   const errors: string[] = [];
   page.on("pageerror", (error) => errors.push(error.message));
   await page.goto(home);
   assert.match(await page.locator("h1").first().innerText(), /^kserving/);
   await page.screenshot({ path: ".cache/site/dark.png" });
+  const dark = await page.evaluate("getComputedStyle(document.body).backgroundColor");
+  assert.notEqual(await otherTheme(page), dark);
+  assert.equal(await otherTheme(page), dark);
+  assert.match(await page.locator(".VPNavBarMenu").innerText(), new RegExp(`\\b${version}\\b`));
+  const copied = (await copyAll(page, "")) + (await copyAll(page, "docs/security.html"));
+  assert.ok(copied > 8, `${copied} commands have a button that copies`);
+  console.log(`version ${version} is shown, the theme changes, ${copied} commands are copied as they stand`);
+  await page.goto(home);
   await page.getByRole("button", { name: "Search" }).click();
   await page.getByRole("searchbox").fill("ml-serving-ignore");
   await page.locator(".result").first().click();

@@ -56,3 +56,10 @@ export function sideBar(titles: ReadonlyMap<string, string>) {
     ...folded.map(([text, pages = []]) => ({ text, collapsed: true, items: pages.map(linkTo) })),
   ];
 }
+
+/** Menu of the bar at the top: this version, what is new in it, and the sites of others below their numbers. */
+export function versionMenu(version: string, tags: readonly string[]) {
+  const others = tags.map((tag) => tag.replace(/^v/, "")).filter((other) => other !== version);
+  const links = others.map((other) => ({ text: other, link: `/${other}/`, target: "_self" }));
+  return { text: version, items: [{ text: "Changelog", link: "/CHANGELOG" }, ...links] };
+}

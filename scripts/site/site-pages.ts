@@ -9,6 +9,8 @@ const AS_IT_IS = /\.(?:png|jpg|svg|json|wav)$/;
 /** The beginning of llms.txt, as llmstxt.org has it. */
 const ABOUT =
   "# kserving\n\n> A model server for Node: models of any framework, chained with hooks in TypeScript.\n\n## Pages\n\n";
+/** Lines of commands that are a block by their four spaces. */
+const INDENTED = /(?<=\n\n)(?: {4}\S.*\n(?:\n(?= {4}))?(?: {4}.*\n)*)+/g;
 /** A link or picture of Markdown whose target is a path, with what follows `#`. */
 const LINK = /(?<=\]\()(?![a-z]+:|#|\/)([^()\s#]+)(#[^()\s]*)?(?=\))/g;
 
@@ -40,10 +42,7 @@ export class SitePages {
     const page = pageOf(file);
     this.#texts.push(`<!-- ${file} -->\n\n${text}`);
     this.titles.set(page.replace(/\.md$/, ""), /^# (.+)$/m.exec(text)?.[1] ?? page);
-    this.#put(
-      page,
-      withLinks(text, (path) => this.#linkTo(file, path)),
-    );
+    this.#put(page, withFences(withLinks(text, (path) => this.#linkTo(file, path))));
   }
 
   /** The way from a document to what it links: to another page, or to a file, which is copied. */
@@ -88,6 +87,17 @@ function documentsIn(folder: string): string[] {
 
 function pageOf(file: string): string {
   return join(dirname(file), basename(file).replace(/^README\.md$/, "index.md"));
+}
+
+/** The same text with commands in fences of their language: VitePress copies from such alone. */
+function withFences(text: string): string {
+  const parts = text.split(/(^ *```[\s\S]*?^ *```$)/m);
+  const changed = parts.map((part, index) =>
+    index % 2 === 1
+      ? part.replace(/^( *)```(?=\n)/, "$1```sh")
+      : part.replace(INDENTED, (block) => `\`\`\`sh\n${block.replaceAll(/^ {4}/gm, "").trimEnd()}\n\`\`\`\n`),
+  );
+  return changed.join("");
 }
 
 /** The same text with other targets of its links; what stands in code stays. */
