@@ -22,6 +22,7 @@ const ALONE = [
   "test/storage/{hf/hf-client,http/follow-redirects,objects/xml-elements,oci/oci-client,runtimes/cuda}.test.ts",
   "test/tensor/codecs/json/json-memory.test.ts",
   "test/tools/tuning/run-tuning.test.ts",
+  "test/docs/*.test.ts",
   "test/cli/{main,start-imports,lifecycle/{return-memory,shutdown,take-inherited-sockets}}.test.ts",
   "test/client/remote/{hostile-answers,hostile-parts,remote-*,silent-server}.test.ts",
   "test/drivers/onnx/{custom-ops,onnx}.test.ts",

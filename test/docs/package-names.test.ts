@@ -1,0 +1,87 @@
+import { execFileSync } from "node:child_process";
+import { readFileSync } from "node:fs";
+import { expect, test } from "vitest";
+
+const MANIFESTS = ["package.json", ...filesOf("packages/*/package.json")].map((file) =>
+  JSON.parse(readFileSync(file, "utf8")),
+);
+/** Names that npm may be given: ours by our own manifests, and what these depend on. */
+const OURS: readonly string[] = MANIFESTS.map(({ name }) => name);
+const KNOWN: readonly string[] = MANIFESTS.flatMap((manifest) =>
+  ["dependencies", "devDependencies", "optionalDependencies", "peerDependencies"].flatMap((kind) =>
+    Object.keys(manifest[kind] ?? {}),
+  ),
+);
+/** Programs of others that documents run beside ours. */
+const OTHERS = ["autocannon"];
+
+/** What npm would fetch: `npm install NAME`, `npm i`, `npm create NAME` and `npx NAME`, with their flags before. */
+const FETCHES = /\b(npm (?:install|i|add|exec|create)|npx)((?: +-[-\w=.]+)*) +([^\s`'"|;&)]+)/g;
+/** The same in the configuration of a program that starts others. */
+const LISTED = /"command": *"(npx)", *"args": *\[((?:"-[^"]*", *)*)"([^"]+)"/g;
+
+function filesOf(...patterns: string[]): string[] {
+  return execFileSync("git", ["ls-files", ...patterns], { encoding: "utf8" })
+    .trim()
+    .split("\n");
+}
+
+interface Fetch {
+  readonly place: string;
+  readonly command: string;
+  readonly flags: string;
+  readonly name: string;
+}
+
+const fetches: readonly Fetch[] = filesOf("*.md", "src", "examples", "packages", ".github").flatMap((file) =>
+  [FETCHES, LISTED].flatMap((pattern) =>
+    [...readFileSync(file, "utf8").matchAll(pattern)].map(([text, command = "", flags = "", name = ""]) => ({
+      ...{ place: `${file}: ${text}`, command, flags },
+      name: command === "npm create" ? `create-${name}` : name,
+    })),
+  ),
+);
+
+/** A name of the registry, not a path, a placeholder, a pattern or a word of a sentence. */
+const packages = fetches.filter(
+  ({ name }) => /^@?[a-z][\w./-]*$/.test(name) && !/^(?:and|adds|or|put|then)$/.test(name),
+);
+
+test("npm is given names of ours, and of what we depend on, alone", () => {
+  const bare = (name: string) => name.replace(/(?<=.)@.*/, "");
+  const unknown = packages.filter(({ name }) => ![...OURS, ...KNOWN, ...OTHERS].includes(bare(name)));
+  expect(packages.length).toBeGreaterThan(15);
+  expect(unknown.map(({ place }) => place)).toEqual([]);
+});
+
+/** Files that say `npx kserving` of a project that has it. */
+const INSTALLED = ["src/cli/error-text.ts", "docs/comparison.md"];
+
+test("npx never fetches the server by its name, which is ours where it is installed", () => {
+  const fetching = packages.filter(
+    ({ place, name, command, flags }) =>
+      command === "npx" &&
+      OURS.includes(name) &&
+      !/--no\b/.test(flags) &&
+      !INSTALLED.includes(place.replace(/:.*/, "")),
+  );
+  expect(fetching.map(({ place }) => place)).toEqual([]);
+});
+
+test("what export writes installs the program's own file, and otherwise what it depends on", () => {
+  const files = filesOf("src/tools/export", "deploy/docker/Dockerfile");
+  const installs = files.flatMap((file) => readFileSync(file, "utf8").match(/npm install[^&\n]*/g) ?? []);
+  expect(installs.length).toBeGreaterThan(1);
+  expect(installs.filter((command) => / kserving(?![-\w]*\.tgz)\b/.test(command))).toEqual([]);
+});
+
+test("every import of a document and of an example is of a package that there is", () => {
+  const lost = filesOf("*.md", "examples").flatMap((file) => {
+    const imports = readFileSync(file, "utf8").matchAll(/^import [^"\n]* from "([^".][^"]*)";$/gm);
+    return [...imports].flatMap(([line, path = ""]) => {
+      const name = path.startsWith("@") ? path.split("/").slice(0, 2).join("/") : path.replace(/\/.*/, "");
+      return path.startsWith("node:") || [...OURS, ...KNOWN].includes(name) ? [] : [`${file}: ${line}`];
+    });
+  });
+  expect(lost).toEqual([]);
+});
