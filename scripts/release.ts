@@ -2,10 +2,10 @@
  * Publishes every package of a version, those first that others may name. `npm run release -- --dry-run` shows
  * versions, contents and sizes, what is signed, and what would be pushed in which order, and pushes nothing.
  */
-import { spawnSync } from "node:child_process";
+import { execFile } from "node:child_process";
 import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
-import { parseArgs } from "node:util";
+import { parseArgs, promisify } from "node:util";
 import { runCommand } from "../test/helpers/run-command.ts";
 
 interface Packed {
@@ -28,22 +28,25 @@ const { values } = parseArgs({ options: { "dry-run": { type: "boolean", default:
 const isDry = values["dry-run"];
 const { version } = JSON.parse(readFileSync("package.json", "utf8")) as { version: string };
 
-const problems = findProblems();
-const packages = FOLDERS.map((folder) => ({ folder, packed: pack(folder) }));
-for (const { packed } of packages) describe(packed);
+const problems = await findProblems();
+const packages = packAll();
+const states = await Promise.all(packages.map(({ packed }) => stateOf(packed.name)));
+packages.forEach(({ packed }, index) => {
+  describe(packed, states[index] as string);
+});
 console.log(`\nIn this order, each signed with the provenance of this commit (${head()}):`);
 for (const { folder } of packages) console.log(`  ${publishCommand(folder).join(" ")}`);
 for (const problem of problems) console.log(`\nNot yet: ${problem}`);
 if (isDry) console.log("\nNothing was pushed: --dry-run.");
 else if (problems.length > 0) process.exitCode = 1;
-else for (const { folder, packed } of packages) publish(folder, packed);
+else for (const { folder, packed } of packages) await publish(folder, packed);
 
 function packageFolders(): readonly string[] {
   return readdirSync("packages").map((name) => join("packages", name));
 }
 
 /** Reasons not to publish this checkout, each with what to do. */
-function findProblems(): readonly string[] {
+async function findProblems(): Promise<readonly string[]> {
   const others = FOLDERS.filter((folder) => manifestOf(folder).version !== version);
   const isDated = new RegExp(`^## ${version.replaceAll(".", "\\.")}, \\d{4}-\\d\\d-\\d\\d$`, "m");
   const notes = isDated.test(readFileSync("CHANGELOG.md", "utf8"));
@@ -54,7 +57,7 @@ function findProblems(): readonly string[] {
     ...repositoryProblems(),
     ...(git("status", "--porcelain") === "" ? [] : ["The checkout has changes; commit them."]),
     ...(isTagged ? [] : [`This commit has no tag v${version}: git tag v${version}, and push it.`]),
-    ...signingProblems(),
+    ...(await signingProblems()),
   ];
 }
 
@@ -72,14 +75,17 @@ function repositoryProblems(): readonly string[] {
 }
 
 /** npm signs by an identity that only a workflow run has, and pushes new names by a token alone. */
-function signingProblems(): readonly string[] {
+async function signingProblems(): Promise<readonly string[]> {
   const { ACTIONS_ID_TOKEN_REQUEST_URL, SIGSTORE_ID_TOKEN, NODE_AUTH_TOKEN } = process.env;
   if (ACTIONS_ID_TOKEN_REQUEST_URL === undefined && SIGSTORE_ID_TOKEN === undefined)
     return [
       `Provenance is signed in a workflow run with id-token: write: gh workflow run ${WORKFLOW} --ref v${version} -f publish=true`,
     ];
-  const fresh = FOLDERS.map((folder) => manifestOf(folder).name).filter((name) => versionsOf(name).length === 0);
-  if (fresh.length === 0 || NODE_AUTH_TOKEN) return [];
+  if (NODE_AUTH_TOKEN) return [];
+  const names = FOLDERS.map((folder) => manifestOf(folder).name);
+  const versions = await Promise.all(names.map(versionsOf));
+  const fresh = names.filter((_, index) => versions[index]?.length === 0);
+  if (fresh.length === 0) return [];
   return [`The registry has no ${fresh.join(", ")} yet, and no run may push a new name without the secret NPM_TOKEN.`];
 }
 
@@ -93,15 +99,20 @@ function manifestOf(folder: string): Manifest {
   return JSON.parse(readFileSync(join(folder, "package.json"), "utf8"));
 }
 
-function pack(folder: string): Packed {
-  const dist = join(folder, "dist");
-  if (!existsSync(dist)) throw new Error(`${dist} is missing; run npm run build.`);
-  const [packed] = JSON.parse(runCommand("npm", ["pack", "--dry-run", "--json", "--ignore-scripts"], { cwd: folder }));
-  return packed;
+/** What would be in each archive, in the order of {@link FOLDERS}. */
+function packAll(): readonly { readonly folder: string; readonly packed: Packed }[] {
+  const lacking = FOLDERS.map((folder) => join(folder, "dist")).filter((dist) => !existsSync(dist));
+  if (lacking.length > 0) throw new Error(`${lacking.join(", ")} missing; run npm run build.`);
+  const flags = ["--dry-run", "--json", "--ignore-scripts", "--workspaces", "--include-workspace-root"];
+  const all: readonly Packed[] = JSON.parse(runCommand("npm", ["pack", ...flags]));
+  return FOLDERS.map((folder) => {
+    const { name } = manifestOf(folder);
+    return { folder, packed: all.find((packed) => packed.name === name) as Packed };
+  });
 }
 
-function describe({ name, version, size, unpackedSize, integrity, files }: Packed): void {
-  console.log(`\n${name} ${version}: ${stateOf(name)}`);
+function describe({ name, version, size, unpackedSize, integrity, files }: Packed, state: string): void {
+  console.log(`\n${name} ${version}: ${state}`);
   console.log(`  ${files.length} files, ${kilobytes(size)} packed, ${kilobytes(unpackedSize)} unpacked`);
   console.log(`  ${integrity}`);
   const tops = files.map(({ path }) => path.replace(/\/.*/, "/"));
@@ -117,18 +128,20 @@ function kilobytes(bytes: number): string {
 }
 
 /** The versions that the registry has; none for a name that it does not know. */
-function versionsOf(name: string): readonly string[] {
-  const { status, stdout, stderr } = spawnSync("npm", ["view", name, "versions", "--json"], { encoding: "utf8" });
-  if (status === 0) return [JSON.parse(stdout)].flat();
+async function versionsOf(name: string): Promise<readonly string[]> {
+  const view = promisify(execFile)("npm", ["view", name, "versions", "--json"]);
+  const { stdout, stderr } = await view.catch((reason) => reason as { stdout: string; stderr: string });
   if (/\bE404\b/.test(stdout + stderr)) return [];
+  const versions = await view.then(() => JSON.parse(stdout)).catch(() => undefined);
+  if (versions !== undefined) return [versions].flat();
   throw new Error(
     `npm does not say which versions of ${name} there are; run this again once its registry answers.\n${stderr}`,
   );
 }
 
 /** The registry's versions beside this one. */
-function stateOf(name: string): string {
-  const versions = versionsOf(name);
+async function stateOf(name: string): Promise<string> {
+  const versions = await versionsOf(name);
   if (versions.includes(version)) return "already on the registry";
   return versions.length === 0 ? "a new name on the registry" : `new, after ${versions.at(-1)}`;
 }
@@ -144,8 +157,8 @@ function publishCommand(folder: string): readonly string[] {
   ];
 }
 
-function publish(folder: string, { name }: Packed): void {
-  if (versionsOf(name).includes(version)) {
+async function publish(folder: string, { name }: Packed): Promise<void> {
+  if ((await versionsOf(name)).includes(version)) {
     console.log(`${name} ${version} is already there`);
     return;
   }

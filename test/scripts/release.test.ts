@@ -1,0 +1,77 @@
+import { execFile } from "node:child_process";
+import { mkdtempSync, rmSync } from "node:fs";
+import { createServer } from "node:http";
+import type { AddressInfo } from "node:net";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { promisify } from "node:util";
+import { beforeAll, expect, test } from "vitest";
+
+/** Names in the order of their publication. */
+const NAMES = ["kserving-client", "kserving-tensorflow", "kserving", "create-kserving"];
+const asked: string[] = [];
+let said = "";
+
+/** Runs the release against a registry that has an older client, and nothing else. */
+beforeAll(async () => {
+  const registry = createServer(({ method, url = "" }, response) => {
+    asked.push(`${method} ${url}`);
+    const isThere = url === "/kserving-client";
+    response.writeHead(isThere ? 200 : 404, { "content-type": "application/json" });
+    const versions = { "0.0.9": { name: "kserving-client", version: "0.0.9" } };
+    response.end(
+      JSON.stringify(isThere ? { name: "kserving-client", "dist-tags": { latest: "0.0.9" }, versions } : {}),
+    );
+  });
+  await new Promise<void>((resolve) => registry.listen(0, "127.0.0.1", resolve));
+  const { GITHUB_REPOSITORY: _, ACTIONS_ID_TOKEN_REQUEST_URL: __, ...env } = process.env;
+  const address = `http://127.0.0.1:${(registry.address() as AddressInfo).port}/`;
+  const cache = mkdtempSync(join(tmpdir(), "kserving-release-"));
+  const run = promisify(execFile)(process.execPath, ["node_modules/.bin/tsx", "scripts/release.ts", "--dry-run"], {
+    env: { ...env, npm_config_registry: address, npm_config_cache: cache, npm_config_fetch_retries: "0" },
+  });
+  said = (await run).stdout;
+  registry.close();
+  rmSync(cache, { recursive: true });
+});
+
+test("each package is named with its version, what the registry has of it, and its contents", () => {
+  const heads = [...said.matchAll(/^(\S+) (\d+\.\d+\.\d+): (.+)$/gm)].map(([, ...head]) => head);
+  const states = NAMES.map((name) => (name === "kserving-client" ? "new, after 0.0.9" : "a new name on the registry"));
+  expect(heads).toEqual(NAMES.map((name, index) => [name, "0.1.0", states[index]]));
+  const contents = [...said.matchAll(/^ {2}(\d+) files, (\d+) KB packed, (\d+) KB unpacked\n {2}(\S+)\n {2}(.+)$/gm)];
+  expect(contents).toHaveLength(NAMES.length);
+  for (const [, files, packed, unpacked, integrity, tops = ""] of contents) {
+    expect(Number(files)).toBeGreaterThan(3);
+    expect(Number(unpacked)).toBeGreaterThan(Number(packed));
+    expect(integrity).toMatch(/^sha512-/);
+    expect(tops.split(", ")).toEqual(
+      expect.arrayContaining([expect.stringMatching(/^dist\/ \(\d+\)$/), "LICENSE", "README.md", "package.json"]),
+    );
+  }
+});
+
+test("what would be pushed is said in its order, signed, and what others name is there before them", () => {
+  const pushed = [...said.matchAll(/^ {2}npm publish( \.\S+)? --/gm)].map(([, folder = " ."]) => folder.trim());
+  expect(pushed).toEqual(["./packages/client", "./packages/tensorflow", ".", "./packages/create"]);
+  const flags = [...said.matchAll(/^ {2}npm publish(?: \.\S+)? (.*)$/gm)].map(([, text]) => text);
+  expect(new Set(flags)).toEqual(new Set(["--ignore-scripts --access=public --provenance"]));
+  expect(said).toMatch(/each signed with the provenance of this commit \([0-9a-f]{7,}\):/);
+});
+
+test("what is missing is said, with what to do, and no repository is made up", () => {
+  const problems = [...said.matchAll(/^Not yet: (.+)$/gm)].map(([, text]) => text);
+  expect(problems).toEqual(
+    expect.arrayContaining([
+      expect.stringMatching(/^Provenance needs the repository in packages\/.*OWNER\/NAME/),
+      expect.stringMatching(
+        /^Provenance is signed in a workflow run with id-token: write: gh workflow run release\.yml/,
+      ),
+    ]),
+  );
+});
+
+test("nothing is pushed", () => {
+  expect(said).toMatch(/\nNothing was pushed: --dry-run\.\n$/);
+  expect(new Set(asked)).toEqual(new Set(NAMES.map((name) => `GET /${name}`)));
+});
