@@ -1,6 +1,6 @@
 /**
  * Checks the package as its users get it: packed, linted, installed into an empty project, started there with a hook
- * file, and type-checked from there.
+ * file, and type-checked from there. Prints what the installation weighs.
  */
 import assert from "node:assert/strict";
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
@@ -9,6 +9,7 @@ import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { runCommand } from "../test/helpers/run-command.ts";
 import { askServedHooks } from "./ask-served-hooks.ts";
+import { checkWeight } from "./package-weight.ts";
 
 const root = fileURLToPath(new URL("..", import.meta.url));
 const bin = (name: string) => join(root, "node_modules/.bin", name);
@@ -38,6 +39,7 @@ try {
   );
   writeFileSync(join(project, "hooks.ts"), hooks);
   runCommand("npm", ["install", "--no-audit", "--no-fund", tarball], { cwd: project });
+  checkWeight("kserving", project, packed.size);
 
   const bill = JSON.parse(runCommand("npm", ["sbom", "--sbom-format", "cyclonedx"], { cwd: project }));
   const nameless = bill.components.filter(({ purl }: { purl?: string }) => purl === undefined);

@@ -4,16 +4,7 @@
  */
 import assert from "node:assert/strict";
 import { execFile } from "node:child_process";
-import {
-  mkdirSync,
-  mkdtempSync,
-  readdirSync,
-  readFileSync,
-  rmSync,
-  statSync,
-  symlinkSync,
-  writeFileSync,
-} from "node:fs";
+import { mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
@@ -21,6 +12,7 @@ import { promisify } from "node:util";
 import { createServer } from "../src/index.ts";
 import { runCommand } from "../test/helpers/run-command.ts";
 import { startCommand } from "../test/helpers/start-command.ts";
+import { checkWeight } from "./package-weight.ts";
 
 const root = fileURLToPath(new URL("..", import.meta.url));
 const place = mkdtempSync(join(tmpdir(), "kserving-packages-"));
@@ -73,23 +65,8 @@ function installAlone(name: string): string {
   mkdirSync(folder);
   writeFileSync(join(folder, "package.json"), '{ "type": "module", "private": true }\n');
   runCommand("npm", ["install", "--omit=optional", "--omit=peer", "--no-audit", "--no-fund", tarball], { cwd: folder });
-  const found = installed(folder);
-  console.log(
-    `${manifest.name}: packed ${kilobytes(size)}, installed ${found.packages} packages, ${kilobytes(found.bytes)}`,
-  );
+  checkWeight(manifest.name, folder, size);
   return folder;
-}
-
-/** Packages of an installation, and the bytes of their files. */
-function installed(folder: string): { readonly packages: number; readonly bytes: number } {
-  const { packages } = JSON.parse(readFileSync(join(folder, "node_modules/.package-lock.json"), "utf8"));
-  const files = readdirSync(join(folder, "node_modules"), { recursive: true, withFileTypes: true });
-  const sizes = files.flatMap((file) => (file.isFile() ? statSync(join(file.parentPath, file.name)).size : []));
-  return { packages: Object.keys(packages).length, bytes: sizes.reduce((sum, size) => sum + size, 0) };
-}
-
-function kilobytes(bytes: number): string {
-  return `${Math.round(bytes / 1024)} KB`;
 }
 
 /** Runs a program in a folder, beside a server of this process; resolves with the JSON that it prints. */
