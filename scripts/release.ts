@@ -99,7 +99,7 @@ function manifestOf(folder: string): Manifest {
   return JSON.parse(readFileSync(join(folder, "package.json"), "utf8"));
 }
 
-/** What would be in each archive, in the order of {@link FOLDERS}. */
+/** Contents of each archive, in the order of {@link FOLDERS}. */
 function packAll(): readonly { readonly folder: string; readonly packed: Packed }[] {
   const lacking = FOLDERS.map((folder) => join(folder, "dist")).filter((dist) => !existsSync(dist));
   if (lacking.length > 0) throw new Error(`${lacking.join(", ")} missing; run npm run build.`);

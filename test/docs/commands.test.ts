@@ -52,7 +52,7 @@ export async function* process({ text }) { yield { letter: text }; }
 `;
 const IRIS = `export const inputs = [{ name: "input", dtype: "float32", shape: [-1, 4] }];\n${PASS}`;
 
-/** What a page finds at the usual ports if it starts no server itself. */
+/** The server that a page finds at the usual ports if it starts no server itself. */
 const neighbour = shareServer(() => ({
   models: {
     default: { stages: [{ driver: "null" }] },
@@ -162,10 +162,9 @@ async function serve(words: readonly string[]): Promise<Served> {
 }
 
 function atPorts(text: string, ports: Served["ports"]): string {
-  return text.replaceAll(
-    /(?:localhost|127\.0\.0\.1):(\d{4})/g,
-    (address, port) => ports[port]?.replace("127.0.0.1", address.split(":")[0]) ?? address,
-  );
+  return text.replaceAll(/(localhost|127\.0\.0\.1):(\d{4})/g, (address, host: string, port: string) => {
+    return ports[Number(port)]?.replace("127.0.0.1", host) ?? address;
+  });
 }
 
 /** True for a command that starts a server of ours. */
