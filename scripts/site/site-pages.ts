@@ -3,7 +3,7 @@ import { basename, dirname, join, normalize } from "node:path";
 
 /** Documents that are pages, besides those in `docs`. */
 const OTHERS = ["README.md", "CHANGELOG.md", "CONTRIBUTING.md", "SECURITY.md", "proto/README.md"];
-const FOLDERS = ["docs", "examples", "packages"];
+const FOLDERS = ["docs", "examples"];
 /** Endings of files that a browser shows, or plays. */
 const AS_IT_IS = /\.(?:png|jpg|svg|json|wav)$/;
 /** The beginning of llms.txt, as llmstxt.org has it. */
@@ -27,7 +27,9 @@ export class SitePages {
 
   /** Writes every page, and `llms.txt` and `llms-full.txt` for programs; throws for a link to what is not there. */
   write(): void {
-    const files = [...OTHERS, ...FOLDERS.flatMap(documentsIn)];
+    // A build may be making their other folders meanwhile.
+    const packages = readdirSync("packages").map((name) => join("packages", name, "README.md"));
+    const files = [...OTHERS, ...FOLDERS.flatMap(documentsIn), ...packages];
     for (const file of files) this.#writePage(file);
     const links = files.map((file) => {
       const page = pageOf(file).replace(/\.md$/, "");

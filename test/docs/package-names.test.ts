@@ -15,7 +15,7 @@ const KNOWN: readonly string[] = MANIFESTS.flatMap((manifest) =>
 /** Programs of others that documents run beside ours. */
 const OTHERS = ["autocannon"];
 
-/** Names that npm would fetch: `npm install NAME`, `npm i`, `npm create NAME` and `npx NAME`, with their flags before. */
+/** Names that npm would fetch, by `npm install`, `npm i`, `npm create` or `npx`, with their flags before. */
 const FETCHES = /\b(npm (?:install|i|add|exec|create)|npx)((?: +-[-\w=.]+)*) +([^\s`'"|;&)]+)/g;
 /** The same in the configuration of a program that starts others. */
 const LISTED = /"command": *"(npx)", *"args": *\[((?:"-[^"]*", *)*)"([^"]+)"/g;
