@@ -1,7 +1,7 @@
 import { execFileSync, spawnSync } from "node:child_process";
 import { createHash } from "node:crypto";
-import { copyFileSync, existsSync, mkdirSync, readdirSync, readFileSync } from "node:fs";
-import { dirname, join, resolve } from "node:path";
+import { copyFileSync, cpSync, existsSync, mkdirSync, readdirSync, readFileSync } from "node:fs";
+import { basename, dirname, join, resolve } from "node:path";
 import { describe, expect, test } from "vitest";
 import { INSTRUCTIONS } from "../../../deploy/image/build-target.ts";
 import { readDockerfile } from "../../../deploy/image/read-dockerfile.ts";
@@ -50,6 +50,27 @@ describe.each(EXPORT_TARGETS)("files for %s", (target) => {
     }
   });
 });
+
+test.each(["docker", "helm"] as const)(
+  "the image for %s serves with nothing but what its steps copy",
+  async (target) => {
+    const [port, httpPort] = [await freePort(), await freePort()];
+    const { folder } = exportTo(target, `--port=${port}`, `--http-port=${httpPort}`);
+    const { stages } = readDockerfile(readFileSync(join(folder, target, "Dockerfile"), "utf8"));
+    const steps = stages.flatMap((stage) => stage.steps);
+    const listsOf = (name: string): string[][] =>
+      steps.filter(({ instruction }) => instruction === name).map(({ text }) => JSON.parse(text));
+    const image = tempFolder();
+    for (const paths of listsOf("COPY"))
+      for (const from of paths.slice(0, -1))
+        cpSync(join(folder, from), join(image, paths.at(-1) as string, basename(from)), { recursive: true });
+    const server = await startCommand([process.execPath, PROGRAM, ...listsOf("CMD").flat()], { cwd: image });
+    const body = JSON.stringify({ inputs: { x: [4] } });
+    const answer = await fetch(`${server.http}/v1/models/half:predict`, { method: "POST", body });
+    expect(await answer.json()).toEqual({ outputs: [4] });
+    await server.stop();
+  },
+);
 
 describe.runIf(process.platform === "linux")("a service of systemd", () => {
   test("is installed by its script below another root, and answers from there", { timeout: 300_000 }, async () => {
