@@ -52,9 +52,15 @@ export function encodingBytes(args: readonly unknown[], form: EncodedForm): numb
 }
 
 /** The numbers and texts of results other than tensors: each is a separate message. */
-type Values = Uint8Array | Float32Array;
+type Values = Uint8Array | Float32Array | string;
+
+/** Characters from which a text counts: shorter ones are names. */
+const LONG_TEXT = 4096;
+/** Bytes that a character has at most. */
+const CHARACTER_BYTES = 3;
 
 function textBytes(value: Tensor | Values): number {
+  if (typeof value === "string") return ESCAPE_BYTES * value.length;
   if (value instanceof Uint8Array) return QUOTES_BYTES + ESCAPE_BYTES * value.length;
   if (ArrayBuffer.isView(value)) return TEXT_BYTES.float32 * value.length;
   const { dtype, shape } = value;
@@ -65,6 +71,7 @@ function textBytes(value: Tensor | Values): number {
 }
 
 function protobufBytes(value: Tensor | Values, form: EncodedForm): number {
+  if (typeof value === "string") return CHARACTER_BYTES * value.length;
   if (value instanceof Uint8Array) return ELEMENT_BYTES + value.length;
   if (ArrayBuffer.isView(value)) return MESSAGE_BYTES * value.length;
   const perNumber = form === "content" ? 0 : VARINT_BYTES;
@@ -73,6 +80,7 @@ function protobufBytes(value: Tensor | Values, form: EncodedForm): number {
 }
 
 function* valuesIn(value: unknown): Generator<Tensor | Values> {
+  if (typeof value === "string" && value.length > LONG_TEXT) yield value;
   if (typeof value !== "object" || value === null) return;
   // Looking at its data would unpack a packed one.
   if (packedOf(value) !== undefined || isTensor(value)) yield value as Tensor;

@@ -1,4 +1,4 @@
-import type { Job } from "../../platform/codec-host/job.ts";
+import { defineJob, type Job } from "../../platform/codec-host/job.ts";
 import { LARGE_MESSAGE_BYTES } from "../../platform/codec-host/large-message.ts";
 import { answerInParts } from "../../proxy/answer-parts.ts";
 import type { HttpExchange } from "../../proxy/http-exchange.ts";
@@ -6,7 +6,6 @@ import type { HttpAnswer } from "../../proxy/http-route.ts";
 import type { PartForm } from "../../proxy/part-form.ts";
 import { inferText, type TextPart } from "../../serving/infer-text.ts";
 import type { CallOptions, InferenceService, Lease } from "../../serving/inference-service.ts";
-import { jsonAnswer } from "../text-answer.ts";
 import { hasEntry, leaseFor } from "./lease-for.ts";
 import { type AnswerHead, TextAnswer, type TextWriter } from "./text-answer.ts";
 import type { TextWish } from "./text-wish.ts";
@@ -102,12 +101,18 @@ async function whole(
     lease.release();
   }
   const made = answer.whole(schema && (await schemaCheck(schema)));
-  return { ...(typeof made === "string" ? plainAnswer(made) : jsonAnswer(made)), headers };
+  // A text of a million characters that JSON escapes, as a client may have it echoed, takes long to write.
+  const isLong = answer.heldBytes > LARGE_MESSAGE_BYTES;
+  const body = isLong ? await exchange.encode(writeTextJob, [made]) : writeText(made);
+  return { contentType: typeof made === "string" ? "text/plain; charset=utf-8" : "application/json", body, headers };
 }
 
-function plainAnswer(text: string): HttpAnswer {
-  return { contentType: "text/plain; charset=utf-8", body: Buffer.from(text) };
+function writeText(made: object | string): Uint8Array {
+  return Buffer.from(typeof made === "string" ? made : JSON.stringify(made));
 }
+
+/** {@link writeText} for a codec thread, which finds it by its name. @public */
+export const writeTextJob = defineJob(import.meta.url, "writeTextJob", writeText);
 
 async function schemaCheck(schema: Uint8Array): Promise<(text: string) => void> {
   const { checkJson } = await import("./json-schema.ts");

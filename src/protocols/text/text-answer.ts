@@ -6,8 +6,8 @@ import { isObject } from "../../tensor/record.ts";
 
 /** Characters of an answer that is kept, as a whole one is, which is written in one go. */
 const MAX_KEPT = 16 * 1024 * 1024;
-/** Those of a stream, whose last parts may have all of them again, each in one go. */
-const MAX_REPEATED = 4 * 1024 * 1024;
+/** Those of a stream, whose last parts may have all of them again, each in one go: JSON may escape each of them. */
+const MAX_REPEATED = 1024 * 1024;
 /** Parts of an answer that is kept, with the calls in them: more than any model gives tokens in one answer. */
 const MAX_PIECES = 256 * 1024;
 /** Segments and words of a sound, each of which is written beside the texts: those of hours. */

@@ -34,3 +34,9 @@ test("counts numbers and labels of results that are no tensors", () => {
   expect(encodingBytes([result], "protobuf")).toBeGreaterThan(encodingBytes([{ scores: result.scores }], "protobuf"));
   expect(encodingBytes([{ name: "a", count: 3 }], "text")).toBe(0);
 });
+
+it.each(["a", "\u0001", "\ud800", "語"])("is no less than the JSON and the bytes of a long text of %j", (unit) => {
+  const text = unit.repeat(10_000);
+  expect(encodingBytes([{ text }], "text")).toBeGreaterThanOrEqual(Buffer.byteLength(JSON.stringify(text)));
+  expect(encodingBytes([{ text }], "protobuf")).toBeGreaterThanOrEqual(Buffer.byteLength(text));
+});

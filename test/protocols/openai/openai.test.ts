@@ -138,10 +138,11 @@ describe("the function chat", () => {
     });
     expect(ranked.body).toMatchObject({ results: [{ document: { text: long } }] });
     expect(encode.mock.calls.map(([{ name }]) => name)).toContain("writeRanksJob");
-    encode.mockRestore();
     const prompt = long.slice(0, 1_000_000);
     const echoed = await post("/v1/completions", { model: "talk", prompt, echo: true });
     expect(echoed.body).toMatchObject({ choices: [{ text: prompt + prompt.toUpperCase() }] });
+    expect(encode.mock.calls.at(-1)?.[0].name).toBe("writeTextJob");
+    encode.mockRestore();
   });
 
   it("may think, which is told beside the message", async () => {
@@ -221,6 +222,13 @@ describe("a request that cannot be answered", () => {
       { model: "talk", prompt: "x".repeat(1024 * 1024 + 1), echo: true },
       "echo",
       "true for a prompt of 1048577 bytes; expected 1048576 at most: leave echo out",
+    ],
+    [
+      "a member of many members",
+      CHAT,
+      chat("hi", { metadata: Object.fromEntries(Array.from({ length: 131_073 }, (_, at) => [`k${at}`, 1])) }),
+      null,
+      "more than 131072 members; send less at once",
     ],
     ["token ids", "/v1/completions", { model: "talk", prompt: [1, 2] }, "prompt", "token ids back into text."],
     ["lists of token ids", EMBED, { model: "talk", input: [[1]] }, "input", "check_embedding_ctx_length=False"],

@@ -32,11 +32,13 @@ VALUE_BYTES[COMMA] = 8;
 
 /**
  * Checks the bytes of a JSON text, before any recursive code reads them and before any value is created. Throws
- * `invalid_argument` for values that are nested too deeply or would take too much memory, with what to do instead.
+ * `invalid_argument` for values that are nested too deeply, have too many members or would take too much memory, with
+ * what to do instead.
  */
-export function checkJsonExtent(json: Uint8Array, remedy: string): void {
+export function checkJsonExtent(json: Uint8Array, remedy: string, maxMembers = Number.POSITIVE_INFINITY): void {
   let depth = 0;
   let bytes = 0;
+  let members = 0;
   let isText = false;
   for (let index = 0; index < json.length; index++) {
     const byte = json[index]!;
@@ -44,6 +46,8 @@ export function checkJsonExtent(json: Uint8Array, remedy: string): void {
     else if (byte === QUOTE) isText = !isText;
     if (isText) continue;
     bytes += VALUE_BYTES[byte]!;
+    if (byte === COLON && ++members > maxMembers)
+      throw invalidArgument(`The body has more than ${maxMembers} members; ${remedy}.`);
     if (byte === CLOSE_LIST || byte === CLOSE_OBJECT) depth--;
     else if ((byte === OPEN_LIST || byte === OPEN_OBJECT) && ++depth > MAX_JSON_DEPTH) {
       throw invalidArgument(`The body is nested more than ${MAX_JSON_DEPTH} levels deep.`);
