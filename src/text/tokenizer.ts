@@ -41,6 +41,8 @@ interface EncodeOne extends EncodeOptions {
   /** The text's number in errors. */
   readonly index: number;
   readonly turns: Turns;
+  /** The first text of the last pair, which is often a query that all pairs have. */
+  readonly last: { text?: string; found?: FoundTokens };
 }
 
 /** A larger limit in a configuration stands for none. */
@@ -76,9 +78,10 @@ export class Tokenizer {
   async encode(texts: readonly TextInput[], options: EncodeOptions = {}): Promise<EncodedTexts> {
     const rows: EncodedRow[] = [];
     const turns = new Turns(options.signal);
+    const last: EncodeOne["last"] = {};
     for (const [place, text] of texts.entries()) {
       const index = options.indices?.[place] ?? place;
-      rows.push(await this.#encodeOne(checkText(text, index), { ...options, index, turns }));
+      rows.push(await this.#encodeOne(checkText(text, index), { ...options, index, turns, last }));
     }
     const { padding = "longest", offsets = false } = options;
     const isLeft = this.#files.config.padding_side === "left";
@@ -129,7 +132,7 @@ export class Tokenizer {
   }
 
   async #encodeOne(parts: readonly string[], options: EncodeOne): Promise<EncodedRow> {
-    const { maxTokens = this.maxTokens, offsets = false, specialTokens = true, index, turns } = options;
+    const { maxTokens = this.maxTokens, offsets = false, specialTokens = true, index, turns, last } = options;
     const truncate = options.truncate ?? (this.#files.config.truncation_side === "left" ? "left" : "right");
     const whole = this.#templateOf(parts);
     const template = specialTokens ? whole : textsAlone(whole);
@@ -138,10 +141,14 @@ export class Tokenizer {
     // Which text of a pair is the longer one is to be known.
     const most = parts.length === 1 ? room : room + PAIR_EXTRA;
     const finding = { offsets, turns, ...(truncate === "left" ? { last: room } : { most }) };
-    for (const [place, part] of parts.entries())
-      found.push(
-        await this.#finder.find(part, { ...finding, name: parts.length > 1 ? `${index} (${place})` : `${index}` }),
-      );
+    for (const [place, part] of parts.entries()) {
+      const isQuery = place === 0 && parts.length > 1;
+      const known = isQuery && last.text === part ? last.found : undefined;
+      const name = parts.length > 1 ? `${index} (${place})` : `${index}`;
+      const tokens = known ?? (await this.#finder.find(part, { ...finding, name }));
+      if (isQuery) Object.assign(last, { text: part, found: tokens });
+      found.push(tokens);
+    }
     const row = toRow(template, found, { room, keepsEnd: truncate === "left", offsets });
     if (row.wasCut && truncate === "refuse") throw tooLong(index, maxTokens);
     return row;

@@ -20,6 +20,16 @@ const KINDS = ["bert", "words", "roberta", "llama3", "llama2", "unigram"];
 const answersOf = (kind: string): Answers => JSON.parse(readFileSync(`${FOLDER}/${kind}/answers.json`, "utf8"));
 const numbers = ({ data }: Tensor<"int64">) => Array.from(data, Number);
 
+test("pairs of one text have the tokens that each has by itself, also behind that text alone", async () => {
+  const tokenizer = await loadTokenizer(tempFolder(toyTokenizer()));
+  const query = "good bad ".repeat(20);
+  const all = [query, [query, "good"], [query, "bad great"], ["great", query], [query, ""]] as const;
+  const options = { maxTokens: 24, padding: 24 };
+  const together = numbers((await tokenizer.encode(all, options)).inputIds);
+  const alone = await Promise.all(all.map(async (text) => numbers((await tokenizer.encode([text], options)).inputIds)));
+  expect(together).toEqual(alone.flat());
+});
+
 describe.each(KINDS)("a tokenizer as %s's has the answers of the original", (kind) => {
   test("for the tokens of each line", async () => {
     const tokenizer = await loadTokenizer(`${FOLDER}/${kind}`);

@@ -1,6 +1,6 @@
 import { randomUUID } from "node:crypto";
 import { ServingError } from "../../errors.ts";
-import { isLargeText } from "../../platform/codec-host/large-message.ts";
+import { isLargeText, LARGE_COPY_BYTES } from "../../platform/codec-host/large-message.ts";
 import type { HttpExchange } from "../../proxy/http-exchange.ts";
 import type { HttpAnswer } from "../../proxy/http-route.ts";
 import { inferNumbers, type NumbersAnswer } from "../../serving/infer-text.ts";
@@ -168,14 +168,15 @@ async function inferScores(lease: Lease, wish: PairsWish, { call, exchange }: Pa
   const places = Array.from({ length }, (_, place) => place);
   // Of like lengths together, so that short ones are not padded to long ones.
   if (maxPairs < length) places.sort((a, b) => (texts.data[a]?.length ?? 0) - (texts.data[b]?.length ?? 0));
-  for (let from = 0; from < length; from += maxPairs) {
-    const some = places.slice(from, from + maxPairs);
+  const textsOf = (place: number) =>
+    [queries.data[place] ?? queries.data[0] ?? EMPTY, texts.data[place] ?? EMPTY] as const;
+  for (const some of runsOf(places, textsOf, maxPairs)) {
     const count = some.length;
     // The memory of a text may be given away with it, and others may be in it too.
-    const copies = (side: Tensor<"bytes">) => some.map((place) => (side.data[place] ?? side.data[0] ?? EMPTY).slice());
+    const copies = (side: 0 | 1) => some.map((place) => textsOf(place)[side].slice());
     const tensors = createTensors([
-      [first, createTensor("bytes", [count], copies(queries))],
-      [second, createTensor("bytes", [count], copies(texts))],
+      [first, createTensor("bytes", [count], copies(0))],
+      [second, createTensor("bytes", [count], copies(1))],
     ]);
     const answer = await lease.infer({ signature, inputs: { kind: "tensors", tensors }, outputs: [output], call });
     const scores = toScores(answeredTensors(answer)[output], count, lease.description.model);
@@ -186,6 +187,27 @@ async function inferScores(lease: Lease, wish: PairsWish, { call, exchange }: Pa
 }
 
 const EMPTY = new Uint8Array(0);
+
+/** The pairs of each run: so many at most, and so few bytes that the main thread may copy them in one go. */
+function* runsOf(
+  places: readonly number[],
+  textsOf: (place: number) => readonly [Uint8Array, Uint8Array],
+  maxPairs: number,
+): Generator<readonly number[]> {
+  let run: number[] = [];
+  let bytes = 0;
+  for (const place of places) {
+    const [query, text] = textsOf(place);
+    bytes += query.length + text.length;
+    if (run.length === maxPairs || (run.length > 0 && bytes > LARGE_COPY_BYTES)) {
+      yield run;
+      run = [];
+      bytes = query.length + text.length;
+    }
+    run.push(place);
+  }
+  yield run;
+}
 
 function toScores(made: Tensor | undefined, count: number, model: string): ArrayLike<number> {
   if (made !== undefined && FLOATS.includes(made.dtype) && elementCount(made.shape) === count)

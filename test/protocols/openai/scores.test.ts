@@ -1,4 +1,5 @@
-import { describe, expect, it } from "vitest";
+import { describe, expect, it, vi } from "vitest";
+import { LocalLease } from "../../../src/serving/local-lease.ts";
 import { shareServer } from "../../helpers/start-server.ts";
 import { tempFolder } from "../../helpers/temp-folder.ts";
 import { tableOf, toyEncoder, toyTokenizer } from "../../helpers/text-model.ts";
@@ -17,6 +18,7 @@ const serve = shareServer(() => {
   return {
     models: {
       pairs: { path, options: { texts: "true" } },
+      short: { path, options: { texts: "true", max_tokens: "16" } },
       few: { path, options: { texts: "true", max_batch_size: "2" } },
       talk: { driver: "null", hooks: textHooks() },
       plain: { driver: "null" },
@@ -43,6 +45,15 @@ describe("rerank by a model that scores pairs", () => {
   it("gives the same order where a run takes fewer pairs than there are", async () => {
     const { body } = await post("/v1/rerank", { model: "few", query: "good", documents: DOCUMENTS, top_n: 2 });
     expect(indices(body.results)).toEqual([1, 2]);
+  });
+
+  it("gives long documents in several runs, of which each has its own scores", async () => {
+    const infer = vi.spyOn(LocalLease.prototype, "infer");
+    const documents = Array.from({ length: 5 }, (_, at) => (at % 2 === 0 ? "good " : "bad ").repeat(100_000));
+    const { body } = await post("/v1/rerank", { model: "short", query: "good", documents });
+    expect(indices(body.results)).toEqual([0, 2, 4, 1, 3]);
+    expect(infer).toHaveBeenCalledTimes(3);
+    infer.mockRestore();
   });
 });
 
