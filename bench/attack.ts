@@ -119,7 +119,10 @@ type Tell = (run: Run, result: Awaited<ReturnType<typeof runRow>>) => void;
 async function attackInTurn(runs: readonly Run[], tell: Tell): Promise<number> {
   const neighbours = await Neighbours.start();
   const waiting = [...runs].sort(
-    (one, other) => Number(canShare(other)) - Number(canShare(one)) || orderOf(one) - orderOf(other),
+    (one, other) =>
+      Number(canShare(other)) - Number(canShare(one)) ||
+      orderOf(one) - orderOf(other) ||
+      one.row.server.localeCompare(other.row.server),
   );
   let passed = 0;
   let shared = 1;
@@ -146,11 +149,12 @@ async function attackInTurn(runs: readonly Run[], tell: Tell): Promise<number> {
 
 /** Other servers may be changed by an attack, in their models or whom they shut out. */
 function canShare({ row, isAgain }: Run): boolean {
-  return row.server === "null" && isAgain !== true;
+  return (row.server === "null" || row.server === "texts") && isAgain !== true;
 }
 
 function canFollow(run: Run, following: Run | undefined): following is Run {
-  return following !== undefined && [run, following].every(canShare) && run.configuration === following.configuration;
+  if (following === undefined || ![run, following].every(canShare)) return false;
+  return run.configuration === following.configuration && run.row.server === following.row.server;
 }
 
 function orderOf({ configuration }: Run): number {

@@ -39,7 +39,8 @@ export type ServerKind =
   | "mortal"
   | "lane"
   | "isolated"
-  | "streams";
+  | "streams"
+  | "texts";
 
 /** One hostile client. */
 export interface AttackRow {

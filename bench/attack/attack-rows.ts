@@ -10,13 +10,16 @@ import { IMAGE_ROWS } from "./image-rows.ts";
 import { JSON_ROWS } from "./json-rows.ts";
 import { KSERVE_ROWS } from "./kserve-rows.ts";
 import { LANE_ROWS } from "./lane-rows.ts";
+import { MCP_ROWS } from "./mcp-rows.ts";
 import { MEMORY_ROWS } from "./memory-rows.ts";
 import { NAME_ROWS } from "./name-rows.ts";
 import { PASSWORD_ROWS } from "./password-rows.ts";
 import { SHARE_ROWS } from "./share-rows.ts";
 import { SLOW_ROWS } from "./slow-rows.ts";
 import { STREAM_ROWS } from "./stream-rows.ts";
+import { TABLE_ROWS } from "./table-rows.ts";
 import { TENSORFLOW_ROWS } from "./tensorflow-rows.ts";
+import { TEXT_ROWS } from "./text-rows.ts";
 import { TLS_ROWS } from "./tls-rows.ts";
 import { CONFIG_ROWS, CONTROL_ROWS, CRASH_ROWS, HOOK_ROWS, POISON_ROWS } from "./trust-rows.ts";
 
@@ -46,4 +49,7 @@ export const ATTACK_ROWS: readonly AttackRow[] = [
   ...LANE_ROWS,
   ...POISON_ROWS,
   ...STREAM_ROWS,
+  ...TEXT_ROWS,
+  ...MCP_ROWS,
+  ...TABLE_ROWS,
 ];

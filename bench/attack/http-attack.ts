@@ -16,20 +16,38 @@ export interface HttpMessage {
 /** The server that is attacked is ours. */
 export const ANY_CERTIFICATE = { rejectUnauthorized: false } as const;
 
-/** Sends a request on a connection of its own and throws its answer away; resolves to its status, or to what broke. */
-export function post({ http }: Target, { path, body, headers = {}, method = "POST" }: HttpMessage): Promise<string> {
+/** The status of an answer, or what broke, and the beginning of its body. */
+export interface Answered {
+  readonly status: string;
+  readonly start: string;
+}
+
+/** Characters of a body that are kept: more than any error has. */
+const START = 4000;
+
+/** Sends a request on a connection of its own; resolves with its answer. */
+export function ask({ http }: Target, { path, body, headers = {}, method = "POST" }: HttpMessage): Promise<Answered> {
   return new Promise((resolve) => {
     const all = { "content-type": "application/json", "content-length": body.length, ...headers };
-    const ask = http.startsWith("https:") ? requestEncrypted : request;
+    const send = http.startsWith("https:") ? requestEncrypted : request;
     const options = { method, agent: false, headers: all, ...ANY_CERTIFICATE } as const;
-    const call = ask(`${http}${path}`, options, (response) => {
-      response.on("end", () => resolve(String(response.statusCode)));
-      response.on("error", (reason) => resolve(codeOf(reason)));
-      response.resume();
+    let start = "";
+    const broke = (reason: unknown) => resolve({ status: codeOf(reason), start });
+    const call = send(`${http}${path}`, options, (response) => {
+      response.on("data", (bytes: Buffer) => {
+        if (start.length < START) start += bytes.toString("latin1", 0, START);
+      });
+      response.on("end", () => resolve({ status: String(response.statusCode), start }));
+      response.on("error", broke);
     });
-    call.on("error", (reason) => resolve(codeOf(reason)));
+    call.on("error", broke);
     call.end(body);
   });
+}
+
+/** {@link ask} for the status alone. */
+export async function post(target: Target, message: HttpMessage): Promise<string> {
+  return (await ask(target, message)).status;
 }
 
 /** Sends a request and goes away as soon as its last byte has left. */

@@ -7,6 +7,7 @@ import { freePort } from "../../test/helpers/free-port.ts";
 import type { ServerKind } from "./attack-row.ts";
 import type { Configuration } from "./configuration.ts";
 import { encodeLaneModel, LANE_MODELS } from "./lane-models.ts";
+import { textModels } from "./text-models.ts";
 
 /** Issuer and audience of the tokens that a server with known users takes. */
 export const TOKEN_CLAIMS = { iss: "https://issuer.example", aud: "kserving" } as const;
@@ -43,6 +44,7 @@ const OWN: Readonly<Record<ServerKind, readonly string[]>> = {
   lane: [],
   isolated: [],
   streams: [],
+  texts: ["--mcp"],
   repository: ["--model-control", "explicit", "--load-model", "default", "--allow-control", "all"],
 };
 
@@ -94,6 +96,7 @@ async function fileArguments(kind: ServerKind, folder: string): Promise<string[]
   if (kind === "mortal") return manyModels(folder);
   if (kind === "lane") return laneModels(folder);
   if (kind === "streams") return configOf(folder, [DEFAULT, parted("parts", 1), parted("inline-parts", 0)]);
+  if (kind === "texts") return configOf(folder, [DEFAULT, ...textModels(folder)]);
   if (kind === "isolated") return configOf(folder, [DEFAULT, { ...MORTAL, isolate: true }]);
   return kind === "repository" ? repositoryArguments(folder) : [];
 }
