@@ -40,6 +40,8 @@ import { parseJson } from "../../../src/tensor/codecs/json/json-reader.ts";
 import { parseExactJson } from "../../../src/tensor/codecs/json/tensor-from-json.ts";
 import { readNpy } from "../../../src/tensor/codecs/npy.ts";
 import { encodeMessage, messageField, textElement } from "../../../src/tensor/codecs/protobuf/wire-writer.ts";
+import { chatCosts } from "./chat-costs.ts";
+import { between, filled, numbered, type TextCost } from "./hostile-texts.ts";
 
 const KB = 1024;
 /**
@@ -48,35 +50,6 @@ const KB = 1024;
 const [NAME, HEAD, METADATA, CONFIG, TEXT] = [600 * KB, 16 * KB, 64 * KB, 256 * KB, 16 * KB * KB];
 /** Texts that other threads read, or that are in files of the operator's. */
 const LARGE = 2 * KB * KB;
-
-/** A way by which texts of others enter, with the longest that may come so. */
-export interface TextCost {
-  readonly name: string;
-  readonly most: number;
-  /** False where another thread reads it, or only at the operator's wish: no limit but proportion. Default true. */
-  readonly isInMainThread?: boolean;
-  /** Texts of a length that are hostile to whatever may try several ways. */
-  readonly texts: Readonly<Record<string, (length: number) => string>>;
-  /** Reads a text, whatever comes of it. */
-  readonly read: (text: string) => unknown;
-}
-
-const repeat = (part: string, length: number) => part.repeat(Math.max(1, Math.floor(length / part.length)));
-const filled =
-  (part: string, end = "") =>
-  (length: number) =>
-    repeat(part, length - end.length) + end;
-const between =
-  (start: string, part: string, end = "") =>
-  (length: number) =>
-    start + repeat(part, length - start.length - end.length) + end;
-/** Different names, so that a table has to keep them all. */
-const numbered = (start: string, part: (at: number) => string, end: string) => (length: number) => {
-  const parts: string[] = [];
-  for (let have = start.length + end.length, at = 0; have < length; at++)
-    have += parts[parts.push(part(at)) - 1]!.length;
-  return start + parts.join("") + end;
-};
 
 /** Runs that patterns divide in many ways. */
 const RUNS = {
@@ -186,6 +159,7 @@ export const TEXT_COSTS: readonly TextCost[] = [
   { name: "events for the page", most: LARGE, isInMainThread: false, texts: eventTexts(), read: readForPage },
   { name: "base64", most: LARGE, isInMainThread: false, texts: RUNS, read: decodeBase64 },
   { name: "CSV", most: LARGE, isInMainThread: false, texts: { ...RUNS, rows: filled('1,"a"\n') }, read: csvToJsonRows },
+  ...chatCosts(),
   { name: "header of .npy", most: METADATA, isInMainThread: false, texts: RUNS, read: toArray },
 ];
 
