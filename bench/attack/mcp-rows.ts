@@ -39,7 +39,7 @@ function rowOf(body: HostileBody): AttackRow {
 
 const ACCEPT = { accept: "application/json, text/event-stream" };
 
-/** What a hostile assistant, or a page, sends to the tools. */
+/** Messages of a hostile assistant, or a page, to the tools. */
 export const MCP_ROWS: readonly AttackRow[] = [
   ...Object.entries(BODIES).map(([name, body]) => rowOf({ name, path: PATH, body, headers: ACCEPT })),
   { name: "mcp-origins", server: "texts", prepare: () => origins },
@@ -59,7 +59,7 @@ async function origins(target: Target) {
   return { got: tally(statuses), ...(answered > 0 && { problem: `${answered} calls of other origins were answered` }) };
 }
 
-/** Calls whose answers in events nobody takes, and messages that come a byte at a time. */
+/** Calls whose answers in events no one takes, and messages that come a byte at a time. */
 async function slow(target: Target) {
   const body = JSON.stringify(callOf("talk_chat", { message: "endless" }, { _meta: { progressToken: 1 } }));
   const sockets = Array.from({ length: 200 }, (_, index) => {

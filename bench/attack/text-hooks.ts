@@ -1,4 +1,4 @@
-/** Functions that answer with what their client sends, as a translator does: what a text costs is then its client's choice. */
+/** Functions that answer with the texts of their client, as a translator does, and so at the cost that it chooses. */
 import type { ChatRequest, CompletionRequest, EmbedRequest, RerankRequest } from "kserving";
 
 /** Below what a part of an answer may have as JSON. */
