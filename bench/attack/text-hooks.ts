@@ -38,8 +38,7 @@ export async function* speak(): AsyncGenerator<Uint8Array> {
   for (;;) yield Buffer.alloc(10_000);
 }
 
-const PIXEL =
-  "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==";
+const PIXEL = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==";
 
 export function generateImage({ count }: { readonly count: number }): Uint8Array[] {
   return Array.from({ length: count }, () => Buffer.from(PIXEL, "base64"));
