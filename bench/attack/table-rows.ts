@@ -7,9 +7,9 @@ const CSV = { "content-type": "text/csv" };
 
 /** Tables as text, by what they have much of. */
 const SHEETS: Readonly<Record<string, () => Buffer>> = {
-  rows: () => Buffer.concat([Buffer.from("x\n"), repeated("1\n", 10 * MB)]),
+  rows: () => Buffer.concat([Buffer.from("x\n"), repeated("1\n", 2 * MB)]),
   columns: () => Buffer.from(`${numbered(300_000).join(",")}\n${"1,".repeat(299_999)}1\n`),
-  cells: () => Buffer.concat([Buffer.from("x,y,z\n"), repeated("1,2,3\n", 5 * MB)]),
+  cells: () => Buffer.concat([Buffer.from("x,y,z\n"), repeated("1,2,3\n", MB)]),
   quotes: () => Buffer.concat([Buffer.from("x\n"), repeated('"', 20 * MB)]),
   "open-quote": () => Buffer.concat([Buffer.from('x\n"'), repeated("a\n", 10 * MB)]),
   lines: () => repeated("\r\n", 10 * MB),
