@@ -73,6 +73,10 @@ const CHECKS: Readonly<Record<string, Check>> = {
     what: "the client in Node, Deno and Bun, which come from the npm registry",
     steps: [BUILD, "tsx scripts/check-client.ts"],
   },
+  "text-clients": {
+    what: "clients of OpenAI, Ollama, Cohere, Anthropic and MCP from npm and PyPI, and MCP's conformance suite, each call against a toy server; --only openai: programs of that name",
+    steps: [BUILD, "tsx scripts/check-text-clients.ts"],
+  },
   operators: {
     what: "ONNX's operator cases by the driver, over every wire and by args.session (needs Debian's libonnx-testdata); --hostile: each operator of ONNX Runtime and libtensorflow (--runtime openvino) on empty, odd, least and greatest inputs, in processes of their own",
     steps: ["tsx scripts/check-operators.ts"],
