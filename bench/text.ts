@@ -34,7 +34,7 @@ const KINDS: Readonly<Record<string, readonly number[]>> = {
   "mixed lengths": [5, 8, 12, 20, 30, 60, 90, 150],
 };
 
-/** Texts of a run at most, of our server and of others with batches. */
+/** Texts of a run at most of other servers with batches, as many as our server puts together by itself. */
 const BATCH = 16;
 
 interface Side {
@@ -62,8 +62,8 @@ export async function runText(given: readonly string[]): Promise<void> {
   const load = await LoadGenerator.start();
   const loop = await startProgram("text-loop.ts", [folder]);
   const args = ["--model-path", join(folder, "model.onnx"), "-o", "texts=true", "--threads", "1"];
-  const server = await startKserving([...args, "-o", `max_batch_size=${BATCH}`]);
-  const single = await startKserving(args);
+  const server = await startKserving(args);
+  const single = await startKserving([...args, "-o", "max_batch_size=0"]);
   const peers = await startPeers(folder);
   const figures: Figure[] = [];
   for (const [kind, lengths] of Object.entries(KINDS))

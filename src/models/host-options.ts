@@ -8,7 +8,7 @@ import {
 } from "../drivers/option-table.ts";
 import { invalidArgument } from "../errors.ts";
 import { IMAGE_OPTIONS, type ImageChoices, parseImageOptions, type RawImageOptions } from "./images/image-options.ts";
-import type { Batching } from "./queue/batch-policy.ts";
+import type { Batching } from "./queue/batching.ts";
 import {
   isIdleTextOption,
   parseTextOptions,
@@ -37,7 +37,7 @@ export const HOST_OPTIONS: OptionTable<HostModelOptions> = {
     type: "integer",
     min: 0,
     default: 0,
-    help: "Rows of one run at most, put together from waiting requests; 0 = each request runs alone.",
+    help: "Rows of one run at most, put together from waiting requests; 0 = each request runs alone, as it does without the option unless the model takes texts.",
   },
   batch_timeout_us: {
     type: "integer",

@@ -56,7 +56,7 @@ export function hostModel(model: Model | PartsModel, facts: HostFacts): ModelHan
   const push = (inputs: Tensors, { inputs: specs }: Signature, call: ModelCall) => {
     const converted = convertInputs ? convertNumbers(inputs, specs) : inputs;
     const checked = checkInputs(converted, specs, { shapes: model.checksShapes !== true });
-    if (batching !== undefined) rowsOf(checked);
+    if (batching !== undefined && batching.isImplied !== true) rowsOf(checked);
     assertRequestRows(checked, maxRequestRows);
     return model.predictStream === undefined ? queue.push(checked, call) : pushParts(queue, checked, call);
   };

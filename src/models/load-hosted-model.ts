@@ -14,8 +14,8 @@ import { type HostChoices, parseHostOptions } from "./host-options.ts";
 import { hostModel } from "./hosted-model.ts";
 import { decodeImageInputs, type PreprocessInputs } from "./images/image-input.ts";
 import type { ModelHandle } from "./model-handle.ts";
-import { assertBatchable, withinBounds } from "./queue/batch-policy.ts";
 import { checkedRows, joinParts } from "./queue/batch-rows.ts";
+import { assertBatchable, impliedBatching, withinBounds } from "./queue/batching.ts";
 import type { RunMark } from "./run-mark.ts";
 import type { ModelTurns } from "./threads/thread-turns.ts";
 
@@ -50,14 +50,23 @@ export interface LoadSource {
 /** Pointers that a message names. */
 const MOST_NAMED = 3;
 
+/** A model, and whether it is one of texts. */
+interface OpenedModel {
+  readonly model: Model | PartsModel;
+  readonly takesTexts: boolean;
+}
+
 /** Loads a model, and adds what all drivers need: see {@link hostModel}. */
 export async function loadHostedModel(source: LoadSource, log: Logger): Promise<ModelHandle> {
   const { driver, path, preprocess = decodeImageInputs, turns, mark, foreignName } = source;
   const started = performance.now();
-  const asked = parseHostOptions(expandAliases(driver.options, source.options), driver);
-  const model = await openModel(source, asked, log);
-  const { batching } = asked;
-  const choices = { ...asked, ...(batching && { batching: withinBounds(batching, Object.values(model.signatures)) }) };
+  const options = expandAliases(driver.options, source.options);
+  const asked = parseHostOptions(options, driver);
+  const { model, takesTexts } = await openModel(source, asked, log);
+  const signatures = Object.values(model.signatures);
+  const isImplied = takesTexts && options.max_batch_size === undefined;
+  const batching = isImplied ? impliedBatching(signatures) : asked.batching && withinBounds(asked.batching, signatures);
+  const choices = { ...asked, ...(batching && { batching }) };
   const example = await readMlflowExample(path);
   const loadMs = performance.now() - started;
   log.debug("model loaded", { driver: driver.name, path, ms: Math.round(loadMs) });
@@ -70,7 +79,7 @@ async function openModel(
   source: LoadSource,
   { batching, flexibleBatch: flexible, texts }: HostChoices,
   log: Logger,
-): Promise<Model | PartsModel> {
+): Promise<OpenedModel> {
   const loaded = await load(source, log);
   if (source.foreignName !== undefined) assertModel(loaded, source.driver.name);
   try {
@@ -79,7 +88,7 @@ async function openModel(
     // A model of texts runs in its fixed size by itself.
     const model = flexible && own === loaded ? flexibleBatch(answeringOnce(loaded, source.driver)) : own;
     if (batching !== undefined) Object.values(model.signatures).forEach(assertBatchable);
-    return model;
+    return { model, takesTexts: own !== loaded };
   } catch (reason) {
     await loaded.close();
     throw reason;

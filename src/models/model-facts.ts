@@ -35,6 +35,8 @@ export interface ModelFacts extends Pick<Model, (typeof STATED_FACTS)[number]> {
   readonly echoes: boolean;
   /** Rows of one run at most, put together from waiting requests; absent = each runs alone. */
   readonly maxBatchSize?: number;
+  /** True if waiting requests are put together though no option asks for it. */
+  readonly joinsRequests?: boolean;
   /** True if parts of its graph can be run by the names of tensors. */
   readonly runsGraph?: boolean;
   /** True if it answers in parts; absent = it answers once. */
@@ -48,14 +50,14 @@ export interface ModelFacts extends Pick<Model, (typeof STATED_FACTS)[number]> {
 }
 
 /** Checks if waiting requests are put together for a run of the model. */
-export function isBatched({ maxBatchSize = 0 }: Pick<ModelFacts, "maxBatchSize">): boolean {
-  return maxBatchSize > 0;
+export function isBatched(facts: Pick<ModelFacts, "maxBatchSize" | "joinsRequests">): boolean {
+  return facts.joinsRequests === true || (facts.maxBatchSize ?? 0) > 0;
 }
 
 /** Facts that the server knows of a model, besides those that its driver states. */
 interface KnownFacts extends Pick<ModelFacts, "driver" | "path" | "loadMs" | "signatures"> {
   /** Absent = each request runs alone. */
-  readonly batching?: { readonly maxRows: number } | undefined;
+  readonly batching?: { readonly maxRows: number; readonly isImplied?: boolean } | undefined;
 }
 
 /** The facts about a model that its driver has loaded. */
@@ -65,7 +67,7 @@ export function toModelFacts(model: Model | PartsModel, { batching, ...known }: 
     ...known,
     defaultSignature: defaultSignatureName(model.signatures),
     echoes: model.echoes ?? false,
-    ...(batching !== undefined && { maxBatchSize: batching.maxRows }),
+    ...(batching !== undefined && (batching.isImplied ? { joinsRequests: true } : { maxBatchSize: batching.maxRows })),
     ...Object.fromEntries(stated),
     ...(model.runGraph !== undefined && { runsGraph: true }),
     ...(model.predictStream !== undefined && { decoupled: true }),
@@ -146,6 +148,7 @@ const FACTS: Checks<ModelFacts> = {
   defaultSignature: isText,
   echoes: isFlag,
   maxBatchSize: isAbsentOr(isAmount),
+  joinsRequests: isAbsentOr(isFlag),
   runtime: isAbsentOr(isText),
   isPure: isAbsentOr(isFlag),
   isSteady: isAbsentOr(isFlag),

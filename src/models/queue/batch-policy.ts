@@ -1,51 +1,14 @@
-import { failedPrecondition, ServingError } from "../../errors.ts";
+import { ServingError } from "../../errors.ts";
 import { BatchTimeline } from "../../observability/timeline.ts";
 import { type CancelSignal, CancelSource } from "../../platform/async/cancel-source.ts";
 import { concatRows, copyRows, padTo, sliceRows } from "../../tensor/rows.ts";
-import type { Signature } from "../../tensor/signature/signature.ts";
 import { createTensors, type Tensor, type Tensors } from "../../tensor/tensor.ts";
 import type { ModelCall } from "../model-handle.ts";
-import { checkedRows, joinParts, joinRows, rowsOf } from "./batch-rows.ts";
+import { checkedRows, haveSameRows, joinParts, joinRows, rowsOf } from "./batch-rows.ts";
+import type { Batching } from "./batching.ts";
 import { PassedRanks } from "./client-turns.ts";
 import type { QueuedRun } from "./queued-run.ts";
 import type { RanListener, RunPolicy } from "./run-queue.ts";
-
-/** Limits and form of batches. */
-export interface Batching {
-  /** Rows of a batch at most. */
-  readonly maxRows: number;
-  /**
-   * Time that an incomplete batch waits for more requests, from the arrival of its first one, in milliseconds; 0 =
-   * waiting requests are batched at once.
-   */
-  readonly lingerMs: number;
-  /**
-   * Rows that a batch may have, ascending, the last one equal to `maxRows`; smaller
-   * batches are padded with copies of a row. Empty = any.
-   */
-  readonly allowedRows: readonly number[];
-  /** Full batches that may wait at most; 0 = any number. */
-  readonly maxWaiting: number;
-  /** Pads inputs that differ beyond the first dimension to the largest, each with its own first element. */
-  readonly padVariableLength: boolean;
-}
-
-/** Throws `failed_precondition` for a signature whose inputs or outputs have no batch dimension. */
-export function assertBatchable({ inputs = [], outputs = [] }: Signature): void {
-  for (const { name, shape } of [...inputs, ...outputs]) {
-    if (shape === undefined || (shape.length > 0 && typeof shape[0] !== "number") || shape[0] === -1) continue;
-    const found = shape.length === 0 ? "is a scalar" : `has a first dimension of ${shape[0]}`;
-    throw failedPrecondition(`The model cannot be batched: ${name} ${found}; expected a first dimension of any size.`);
-  }
-}
-
-/** The same with no more rows than all inputs take, if their first dimensions have upper bounds. */
-export function withinBounds(batching: Batching, signatures: readonly Signature[]): Batching {
-  const first = signatures.flatMap(({ inputs = [] }) => inputs.map(({ shape }) => shape?.[0]));
-  const most = Math.min(...first.map((rows) => (typeof rows === "object" ? rows.max : batching.maxRows)));
-  if (most >= batching.maxRows) return batching;
-  return { ...batching, maxRows: most, allowedRows: batching.allowedRows.filter((rows) => rows <= most) };
-}
 
 /** Bytes of text that cost no more as padding than a run by itself: of MiniLM on a processor, ten tokens. */
 const PADDED_BYTES = 48;
@@ -94,8 +57,10 @@ export class BatchPolicy implements RunPolicy {
     return Math.max(0, lingerMs - (performance.now() - oldest));
   }
 
+  /** Where no option asks for batches, inputs that do not go together run alone: the model may refuse them. */
   rowsOf(inputs: Tensors): number {
-    return rowsOf(inputs);
+    const { isImplied = false, maxRows } = this.#batching;
+    return isImplied && !haveSameRows(inputs) ? maxRows + 1 : rowsOf(inputs);
   }
 
   lengthOf(inputs: Tensors, { signature }: ModelCall): number {
@@ -167,8 +132,8 @@ export class BatchPolicy implements RunPolicy {
 
   /** Splits inputs that are larger than a batch, pads those that are smaller than an allowed size. */
   async #predictRows(inputs: Tensors, rows: number, batch: RunningBatch): Promise<Tensors> {
-    const { maxRows, allowedRows } = this.#batching;
-    if (rows > maxRows) {
+    const { maxRows, allowedRows, isImplied = false } = this.#batching;
+    if (rows > maxRows && !isImplied) {
       const parts: Tensors[] = [];
       for (let start = 0; start < rows; start += maxRows) {
         const end = Math.min(rows, start + maxRows);
@@ -185,7 +150,10 @@ export class BatchPolicy implements RunPolicy {
       return joinParts(parts);
     }
     const padded = allowedRows.find((allowed) => allowed >= rows) ?? rows;
-    if (padded === rows || rows === 0) return checkedRows(await this.#predictOnce(inputs, rows, batch), rows);
+    if (padded === rows || rows === 0) {
+      const outputs = await this.#predictOnce(inputs, rows, batch);
+      return rows > maxRows ? outputs : checkedRows(outputs, rows);
+    }
     const filled = mapTensors(inputs, (tensor) =>
       concatRows([tensor, ...new Array(padded - rows).fill(sliceRows(tensor, 0, 1))]),
     );

@@ -16,6 +16,12 @@ export function rowsOf(inputs: Tensors): number {
   );
 }
 
+/** Checks that all inputs have rows, and as many of them. */
+export function haveSameRows(inputs: Tensors): boolean {
+  const counts = Object.values(inputs).map(rowCount);
+  return counts.every((count) => count !== undefined && count === counts[0]);
+}
+
 /** Throws `invalid_argument`, in TensorFlow Serving's words, for an input of more rows than `maxRows`; 0 = any. */
 export function assertRequestRows(inputs: Tensors, maxRows: number): void {
   if (maxRows === 0) return;

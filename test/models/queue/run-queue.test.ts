@@ -1,7 +1,8 @@
 import { describe, expect, test } from "vitest";
 import { oneAtATime } from "../../../src/models/hosted-model.ts";
 import type { ModelCall } from "../../../src/models/model-handle.ts";
-import { type Batching, BatchPolicy } from "../../../src/models/queue/batch-policy.ts";
+import { BatchPolicy } from "../../../src/models/queue/batch-policy.ts";
+import type { Batching } from "../../../src/models/queue/batching.ts";
 import { type RunPolicy, RunQueue } from "../../../src/models/queue/run-queue.ts";
 import { ThreadTurns } from "../../../src/models/threads/thread-turns.ts";
 import { type CancelSignal, CancelSource } from "../../../src/platform/async/cancel-source.ts";

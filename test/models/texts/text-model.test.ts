@@ -204,14 +204,37 @@ describe("an embedding model", () => {
       for (const [at, value] of all.entries()) expect(value).toBeCloseTo(expected[at] ?? Number.NaN, 6);
   });
 
-  test("batches texts of several requests", async () => {
-    const model = await load({ ...encoder, options: { max_batch_size: "8" } });
+  test.each<[string, Record<string, string>, number]>([
+    ["by itself, and says no largest batch", {}, 0],
+    ["as an option says", { max_batch_size: "8" }, 8],
+  ])("batches texts of several requests %s", async (_, options, most) => {
+    const model = await load({ ...encoder, options });
     const all = await Promise.all(["good", "bad", "bad good bad"].map((text) => model.run({ text: [text] })));
     expect(all.map((outputs) => numbers(outputs, "embedding"))).toEqual([
       [[1, 0, 1.667]],
       [[0, 1.333, 1.667]],
       [[0.6, 1.6, 1]],
     ]);
+    expect((await model.statistics()).runs.map(({ rows, count }) => [rows, count])).toEqual([[3, 1]]);
+    expect(model.maxBatchSize ?? 0).toBe(most);
+    await model.close();
+  });
+
+  test("runs each request by itself where that is asked for, and where its rows have a fixed number", async () => {
+    const fixed = { ...encoder, model: toyEncoder({ table, shape: [2, 8] }) };
+    for (const given of [{ ...encoder, options: { max_batch_size: "0" } }, fixed]) {
+      const model = await load(given);
+      await Promise.all(["good", "bad"].map((text) => model.run({ text: [text] })));
+      expect((await model.statistics()).runs.map(({ count }) => count)).toEqual([2]);
+      await model.close();
+    }
+  });
+
+  test("does not cut a request that is larger than the batches that it makes by itself", async () => {
+    const model = await load(encoder);
+    const { embedding } = await model.run({ text: Array<string>(100).fill("good") });
+    expect(embedding?.shape).toEqual([100, 3]);
+    expect((await model.statistics()).runs.map(({ rows, count }) => [rows, count])).toEqual([[100, 1]]);
     await model.close();
   });
 });
