@@ -79,7 +79,7 @@ async function runProgram(program: string, origin: string): Promise<readonly Row
   return [...rows, { name: "the program", problem: problem ?? "it made no call" }];
 }
 
-/** Scenarios of MCP's suite: one that fails without an excuse is a failure, and so is one that has lost the need of it. */
+/** Scenarios of MCP's suite: one that fails without an excuse is a failure, as is one that needs its excuse no more. */
 async function runConformance(origin: string): Promise<readonly Row[]> {
   const suite = join(FOLDER, "node_modules/@modelcontextprotocol/conformance/dist/index.js");
   const node = join(FOLDER, "node_modules", CONFORMANCE.node.replace(/@[^@]*$/, ""), "bin/node");

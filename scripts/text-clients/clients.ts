@@ -4,7 +4,7 @@ interface TextClient {
   readonly packages: readonly string[];
 }
 
-/** Clients from npm and from PyPI, each unmodified. A program has its file's name since `openai.py` would hide `openai`. */
+/** Clients from npm and from PyPI, each unmodified. Programs are not called `openai.py`, which would hide `openai`. */
 export const TEXT_CLIENTS: readonly TextClient[] = [
   { program: "openai.mjs", packages: ["openai@7.59.0"] },
   { program: "ai-sdk.mjs", packages: ["@ai-sdk/openai-compatible@3.0.92", "ai@7.0.173"] },

@@ -8,7 +8,7 @@ const PNG = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAAAAAA6fptVAAAACklEQVR4nGNoAAAAggC
 const WAV = Buffer.from("RIFF\0\0\0\0WAVEfmt ", "latin1").toString("base64");
 const bytes = (base64: string) => `Buffer.from("${base64}", "base64")`;
 
-/** What MCP's conformance suite asks a server's tools to give, each a pipeline without a model; `sum` is our own. */
+/** Tools by the names that MCP's conformance suite calls, each a pipeline without a model. */
 const TOOLS: Readonly<Record<string, string>> = {
   test_simple_text: `({ text: ["This is a simple text response for testing."] })`,
   test_image_content: `({ image: ${bytes(PNG)} })`,
@@ -22,7 +22,7 @@ const SUM = `export const inputs = [{ name: "x", dtype: "float32", shape: [-1] }
 export const outputs = [{ name: "sum", dtype: "float32", shape: [1] }];
 export const process = ({ x }) => ({ sum: [x.data.reduce((sum, value) => sum + value, 0)] });`;
 
-/** A conversation with tools, pictures and sound; a model of embeddings, a reranker, and tools, all written to `folder`. */
+/** A conversation with tools, pictures and sound, a model of embeddings, a reranker, and tools, written to `folder`. */
 export function toyModels(folder: string): Readonly<Record<string, NamedModelOptions>> {
   const write = (name: string, text: string | Uint8Array) => {
     mkdirSync(join(folder, name, ".."), { recursive: true });

@@ -57,7 +57,7 @@ export class BatchPolicy implements RunPolicy {
     return Math.max(0, lingerMs - (performance.now() - oldest));
   }
 
-  /** Where no option asks for batches, inputs that do not go together run alone: the model may refuse them. */
+  /** Inputs without rows in common run alone if no option asks for batches: the model may refuse them. */
   rowsOf(inputs: Tensors): number {
     const { isImplied = false, maxRows } = this.#batching;
     return isImplied && !haveSameRows(inputs) ? maxRows + 1 : rowsOf(inputs);

@@ -8,6 +8,7 @@ import {
 } from "../../../drivers/python/mlflow-folder.ts";
 import { DRIVER_NAMES, detectDriver, findDriver } from "../../../drivers/registry.ts";
 import { failedPrecondition } from "../../../errors.ts";
+import { exportedGraph } from "../../../text/tokenizer-folder.ts";
 import type { ModelConfig } from "../config/model-config.ts";
 import { type FolderEntry, isVersionFolder, listFolder } from "./list-folder.ts";
 
@@ -36,9 +37,9 @@ export async function locateModel(
 /**
  * The model that a path means. A file, and a folder that a driver loads as a whole, mean themselves; a folder of
  * MLflow's means the file in it that a framework's own driver reads; a folder with one model in it means that model.
- * Among several models the one named `model` is chosen. A folder without models is returned unchanged, so that a driver
- * reports the error. Throws `failed_precondition` for a folder with several models, and for one with versions of a
- * model.
+ * Among several models the one named `model` is chosen, and below a tokenizer the graph that is exported there. A
+ * folder without models is returned unchanged, so that a driver reports the error. Throws `failed_precondition` for
+ * a folder with several models, and for one with versions of a model.
  */
 export async function findModel(path: string, driver?: string): Promise<string> {
   // A user's own driver decides about its folders itself.
@@ -69,7 +70,7 @@ async function chooseModel(path: string, driver: string | undefined): Promise<st
   const [only, second] = models;
   if (only === undefined && driver === undefined && problem !== undefined) throw problem;
   if (only === undefined) assertNoVersions(path, entries);
-  if (only === undefined) return path;
+  if (only === undefined) return graphOf(path, driver) ?? path;
   if (second === undefined) return only.path;
   assertNoVersions(path, models);
   const named = models.filter(({ name }) => parse(name).name === "model");
@@ -78,6 +79,11 @@ async function chooseModel(path: string, driver: string | undefined): Promise<st
   throw failedPrecondition(
     `The folder "${path}" has several models (${names.join(", ")}); expected one, or the path of one.`,
   );
+}
+
+/** The graph below a tokenizer, for drivers that take it. */
+function graphOf(path: string, driver: string | undefined): string | undefined {
+  return driver === undefined || driver === "onnx" || driver === "openvino" ? exportedGraph(path) : undefined;
 }
 
 /** MLflow's description of a folder, or the error of one that cannot be read: other models may lie beside it. */

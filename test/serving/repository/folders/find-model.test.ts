@@ -2,6 +2,7 @@ import { mkdirSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { expect, test } from "vitest";
 import { findModel, locateModel } from "../../../../src/serving/repository/folders/find-model.ts";
+import { listVersions } from "../../../../src/serving/repository/folders/list-versions.ts";
 import { tempFolder } from "../../../helpers/temp-folder.ts";
 
 /** A folder called half with empty files. */
@@ -33,6 +34,19 @@ test("the only model of a folder is found, be it in a folder with a number", asy
   expect(await findModel(saved)).toBe(join(saved, "1"));
   const onnx = folderOf("labels.txt", "net.onnx");
   expect(await findModel(onnx)).toBe(join(onnx, "net.onnx"));
+});
+
+test("a folder of Hugging Face means the graph that is exported below its tokenizer, and is one version", async () => {
+  const files = ["tokenizer.json", "config.json", "1_Pooling/config.json"];
+  const exported = folderOf(...files, "onnx/model.onnx", "onnx/model_quantized.onnx");
+  for (const driver of [undefined, "onnx"])
+    expect(await findModel(exported, driver)).toBe(join(exported, "onnx/model.onnx"));
+  expect((await listVersions(exported)).versions).toEqual([{ version: 1n, path: exported }]);
+  expect(await findModel(exported, "tensorflow")).toBe(exported);
+  const both = folderOf(...files, "onnx/model.onnx", "model.onnx");
+  expect(await findModel(both)).toBe(join(both, "model.onnx"));
+  const none = folderOf("onnx/model.onnx");
+  expect(await findModel(none)).toBe(none);
 });
 
 test.each([
