@@ -39,7 +39,8 @@ export function isStateless({ message, headers }: Arrived): boolean {
 export function checkMessage({ message, headers }: Arrived): void {
   const { fault, method } = message;
   if (fault !== undefined) throw new RpcError(RPC.invalidRequest, `The message is no JSON-RPC 2.0: ${fault}.`);
-  checkVersion(headers?.version);
+  // To a request without a handshake, only revisions without one are of use.
+  checkVersion(headers?.version, message.envelope === undefined ? VERSIONS : STATELESS);
   if (method === undefined || message.id === undefined || !isStateless({ message, headers })) return;
   const { version, hasCapabilities = false } = message.envelope ?? {};
   if (version === undefined || !hasCapabilities) throw lacksEnvelope(version === undefined);
@@ -55,11 +56,11 @@ export function checkBatch(messages: readonly Message[], version: string = ASSUM
   if (messages.length === 0) throw new RpcError(RPC.invalidRequest, "The list has no message.");
 }
 
-function checkVersion(version: string | undefined): void {
-  if (version !== undefined && !VERSIONS.includes(version)) throw unsupported(version);
+function checkVersion(version: string | undefined, offered: readonly string[] = VERSIONS): void {
+  if (version !== undefined && !VERSIONS.includes(version)) throw unsupported(version, offered);
 }
 
-function unsupported(requested: string, supported: readonly string[] = VERSIONS): RpcError {
+function unsupported(requested: string, supported: readonly string[]): RpcError {
   const message = `Unsupported protocol version: ${cutText(requested)}; expected ${supported.join(", ")}.`;
   return new RpcError(RPC.unsupportedVersion, message, { supported, requested: cutText(requested) });
 }

@@ -257,6 +257,15 @@ describe("a request of a revision without a handshake", () => {
 });
 
 describe("a message", () => {
+  it("of an unknown revision is told those that are of use to it", async () => {
+    const headers = { "mcp-protocol-version": "2027-01-01" };
+    const _meta = { "io.modelcontextprotocol/protocolVersion": "2027-01-01" };
+    const without = await post(message("server/discover", { _meta }), headers);
+    expect(without.body.error.data).toEqual({ supported: [MODERN], requested: "2027-01-01" });
+    const old = await post(message("ping"), headers);
+    expect(old.body.error.data.supported).toContain("2025-11-25");
+  });
+
   it.each([
     ["no JSON", "{", 400, -32700],
     ["empty", "", 400, -32700],
