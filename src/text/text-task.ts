@@ -4,7 +4,7 @@ import { failedPrecondition } from "../errors.ts";
 import { isObject } from "../tensor/record.ts";
 import { listOf } from "./normalizers.ts";
 import { POOLING_KINDS, type PoolingKind } from "./pooling.ts";
-import { type Config, readJson, readJsonFile } from "./tokenizer-files.ts";
+import { type Config, leastLimit, numberOf, positionsOf, readJson, readJsonFile } from "./tokenizer-files.ts";
 import { tokenizerFolder } from "./tokenizer-folder.ts";
 
 /** The use of a model of texts: vectors, scores of pairs, classes of texts, or of their words. */
@@ -50,9 +50,9 @@ export async function readTextTask(path: string): Promise<TextTask | undefined> 
   const config = await readJsonFile(join(folder, "config.json"));
   if (config === undefined) return undefined;
   const tokenizer = (await readJsonFile(join(folder, "tokenizer_config.json"))) ?? {};
-  const limits = { config, tokenizer, sentence: await sentenceConfig(folder) };
+  const { max_seq_length: most } = await sentenceConfig(folder);
   const task = (await embeddingTask(folder, config)) ?? classifierTask(config);
-  const maxTokens = maxTokensOf(limits);
+  const maxTokens = leastLimit(numberOf(most) ?? tokenizer.model_max_length, positionsOf(config));
   return task && { folder, ...task, ...(maxTokens !== undefined && { maxTokens }) };
 }
 
@@ -204,32 +204,4 @@ function labelsOf({ id2label: named, num_labels: count }: Config): readonly stri
 
 async function sentenceConfig(folder: string): Promise<Config> {
   return (await readJsonFile(join(folder, "sentence_bert_config.json"))) ?? {};
-}
-
-/** A tokenizer's limit beyond this stands for none. */
-const NO_LIMIT = 1_000_000;
-
-interface Limits {
-  readonly config: Config;
-  readonly tokenizer: Config;
-  readonly sentence: Config;
-}
-
-/** The limit of sentence-transformers, else the tokenizer's limit, no more than the model has positions. */
-function maxTokensOf({ config, tokenizer, sentence }: Limits): number | undefined {
-  const told = numberOf(sentence.max_seq_length);
-  const limits = [told ?? numberOf(tokenizer.model_max_length), positionsOf(config)];
-  const known = limits.filter((limit) => limit !== undefined && limit < NO_LIMIT).map(Number);
-  return known.length === 0 ? undefined : Math.min(...known);
-}
-
-/** RoBERTa and its kind count positions from behind the padding's number. */
-function positionsOf({ max_position_embeddings: positions, model_type: type, pad_token_id: pad }: Config) {
-  const count = numberOf(positions);
-  const isOffset = /roberta|camembert|mpnet/.test(String(type));
-  return count !== undefined && isOffset ? count - (numberOf(pad) ?? 1) - 1 : count;
-}
-
-function numberOf(value: unknown): number | undefined {
-  return typeof value === "number" && Number.isSafeInteger(value) && value > 0 ? value : undefined;
 }

@@ -50,6 +50,8 @@ export interface TokenizerFiles {
   readonly json: TokenizerJson;
   /** `tokenizer_config.json`; empty without one. */
   readonly config: Config;
+  /** `config.json` of the model; empty without one. */
+  readonly model: Config;
   /** Special tokens by their names in the configuration, such as `pad_token`. */
   readonly specialTokens: ReadonlyMap<string, string>;
   /** Chat templates by name; the usual one is `default`. */
@@ -58,7 +60,7 @@ export interface TokenizerFiles {
 
 /**
  * Reads the files of a tokenizer as transformers writes them: `tokenizer.json`, and if they are there
- * `tokenizer_config.json`, `special_tokens_map.json` and `chat_template.jinja`. Throws `failed_precondition` naming the
+ * `tokenizer_config.json`, `special_tokens_map.json`, `chat_template.jinja` and the model's `config.json`. Throws `failed_precondition` naming the
  * file and the fault.
  */
 export async function readTokenizerFiles(folder: string): Promise<TokenizerFiles> {
@@ -71,9 +73,31 @@ export async function readTokenizerFiles(folder: string): Promise<TokenizerFiles
   return {
     json: checkTokenizer(json, path),
     config,
+    model: (await readJsonFile(join(folder, "config.json"))) ?? {},
     specialTokens: specialTokensOf({ ...map, ...config }),
     chatTemplates: chatTemplatesOf(config.chat_template, template),
   };
+}
+
+/** Tokens that a model has positions for; RoBERTa and its kind count them from behind the padding's number. */
+export function positionsOf({ max_position_embeddings: positions, model_type: type, pad_token_id: pad }: Config) {
+  const count = numberOf(positions);
+  const isOffset = /roberta|camembert|mpnet/.test(String(type));
+  return count !== undefined && isOffset ? count - (numberOf(pad) ?? 1) - 1 : count;
+}
+
+/** A larger limit in a configuration stands for none. */
+const NO_LIMIT = 1_000_000;
+
+/** The least of some limits of a model's tokens, of which some may be unknown; undefined if all are. */
+export function leastLimit(...limits: readonly unknown[]): number | undefined {
+  const known = limits.map(numberOf).filter((limit) => limit !== undefined && limit < NO_LIMIT);
+  return known.length === 0 ? undefined : Math.min(...known.map(Number));
+}
+
+/** A whole number above 0; undefined for any other value. */
+export function numberOf(value: unknown): number | undefined {
+  return typeof value === "number" && Number.isSafeInteger(value) && value > 0 ? value : undefined;
 }
 
 /** The object in a JSON file; undefined without the file. Throws `failed_precondition` for any other content. */

@@ -1,4 +1,4 @@
-import { failedPrecondition, invalidArgument, reasonText } from "../errors.ts";
+import { failedPrecondition, invalidArgument, reasonText, ServingError } from "../errors.ts";
 import { type ChatMessage, ChatTemplate, type ChatTemplateOptions, type JinjaLibrary } from "./chat-template.ts";
 import {
   type EncodedRow,
@@ -11,7 +11,13 @@ import {
   toTensors,
 } from "./encoded-texts.ts";
 import { type FoundTokens, TokenFinder, Turns } from "./token-finder.ts";
-import { readTokenizerFiles, type TokenizerFiles, type TokenizersLibrary } from "./tokenizer-files.ts";
+import {
+  leastLimit,
+  positionsOf,
+  readTokenizerFiles,
+  type TokenizerFiles,
+  type TokenizersLibrary,
+} from "./tokenizer-files.ts";
 
 /** A text, or two that belong together, such as a question and a document. */
 export type TextInput = string | readonly [string, string];
@@ -45,12 +51,12 @@ interface EncodeOne extends EncodeOptions {
   readonly last: { text?: string; found?: FoundTokens };
 }
 
-/** A larger limit in a configuration stands for none. */
-const NO_LIMIT = 1_000_000;
-
 /** Turns texts into numbers of tokens, and these into texts, as a model's `tokenizer.json` says. */
 export class Tokenizer {
-  /** Tokens of a text at most, special ones included; undefined if the files do not say. */
+  /**
+   * Tokens of a text at most, special ones included: `model_max_length`, and no more than the model has positions.
+   * Undefined if the files do not say.
+   */
   readonly maxTokens: number | undefined;
   /** The special tokens by name: `pad_token`, `cls_token`, … */
   readonly specialTokens: ReadonlyMap<string, string>;
@@ -67,13 +73,12 @@ export class Tokenizer {
     this.#finder = new TokenFinder(json, config, library);
     this.#special = readSpecialTokens(json.post_processor, (token) => this.#finder.model.idOf(token));
     this.#chat = new ChatTemplate(files.chatTemplates, files.specialTokens, jinja);
-    const { model_max_length: most } = config;
-    if (typeof most === "number" && most > 0 && most < NO_LIMIT) this.maxTokens = most;
+    this.maxTokens = leastLimit(config.model_max_length, positionsOf(files.model));
   }
 
   /**
    * The tokens of texts, as tensors. Long texts are worked on in turns of the event loop. Throws `invalid_argument` for
-   * values that are no text, for halves of surrogate pairs, and with `refuse` for texts that are too long.
+   * values that are no text and for halves of surrogate pairs; with `refuse`, `out_of_range` for texts that are too long.
    */
   async encode(texts: readonly TextInput[], options: EncodeOptions = {}): Promise<EncodedTexts> {
     const rows: EncodedRow[] = [];
@@ -115,6 +120,22 @@ export class Tokenizer {
     const found = await Promise.all(parts.map((part) => this.#finder.find(part, { ...(signal && { signal }) })));
     const own = found.reduce((sum, { ids }) => sum + ids.length, 0);
     return own + (specialTokens ? specialCount(this.#templateOf(parts)) : 0);
+  }
+
+  /**
+   * The number of a text's tokens, as {@link count} tells it. Throws `out_of_range` if they are more than the model
+   * takes, which OpenAI's clients get as `context_length_exceeded`.
+   */
+  async checkLength(
+    text: TextInput,
+    { maxTokens = this.maxTokens, ...options }: Pick<EncodeOptions, "maxTokens" | "specialTokens" | "signal"> = {},
+  ): Promise<number> {
+    const count = await this.count(text, options);
+    if (maxTokens === undefined || count <= maxTokens) return count;
+    throw new ServingError(
+      "out_of_range",
+      `The text has ${count} tokens, and the model takes ${maxTokens} at most; send less.`,
+    );
   }
 
   /** The ranges of a text's own tokens in it, in UTF-16 units. */
@@ -200,7 +221,8 @@ function checkText(input: TextInput, index: number): readonly string[] {
 }
 
 function tooLong(index: number, maxTokens: number | undefined): Error {
-  return invalidArgument(
+  return new ServingError(
+    "out_of_range",
     `Text ${index} has more than ${maxTokens} tokens, which the model takes at most; send it in parts, or have it cut.`,
   );
 }

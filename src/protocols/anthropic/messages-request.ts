@@ -1,7 +1,7 @@
 import { defineJob } from "../../platform/codec-host/job.ts";
 import {
-  BASE64,
   type ChoiceForm,
+  imageContent,
   readToolChoice,
   schemaOf,
   strictSchema,
@@ -9,7 +9,7 @@ import {
   toTool,
   type WireContent,
 } from "../text/chat-members.ts";
-import { type Members, parseMembers, writeRequest, wrongMember } from "../text/members.ts";
+import { type Members, parseMembers, writeRequest } from "../text/members.ts";
 import { readStop, type TextWish } from "../text/text-wish.ts";
 
 /** Reads a request of messages. Throws `invalid_argument` with the place of a wrong member. */
@@ -112,10 +112,9 @@ function readImage(block: Members): WireContent {
   const source = sourceOf(block);
   if (source.choice("type", ["base64", "url", "file"]) !== "base64")
     throw source.wrong("type", "base64: the server fetches no addresses, and has no files");
-  const [mediaType, base64] = [source.requiredText("media_type"), source.requiredText("data")];
-  if (!MEDIA_TYPE.test(mediaType)) throw source.wrong("media_type", "that of an image, such as image/png");
-  if (!BASE64.test(base64)) throw wrongMember(source.placeOf("data"), "no base64", "the image in base64");
-  return { type: "image", mediaType, base64 };
+  if (!MEDIA_TYPE.test(source.requiredText("media_type")))
+    throw source.wrong("media_type", "that of an image, such as image/png");
+  return imageContent(source.requiredText("data"), source.placeOf("data"));
 }
 
 function readDocument(block: Members): WireContent {

@@ -1,8 +1,7 @@
 import { defineJob } from "../../platform/codec-host/job.ts";
-import { type ImageFormat, imageFormat } from "../../tensor/media/image-format.ts";
 import { isObject } from "../../tensor/record.ts";
 import {
-  BASE64,
+  imageContent,
   readTool,
   strictSchema,
   type TextFormat,
@@ -101,18 +100,8 @@ function readCall(call: Members): object {
   return { id: call.text("id") ?? "", name: made.requiredText("name"), arguments: given };
 }
 
-const MEDIA_TYPES: Readonly<Partial<Record<ImageFormat, string>>> = { pnm: "image/x-portable-anymap" };
-/** Characters of base64 that have the bytes by which an image's format is known. */
-const HEAD_CHARACTERS = 256;
-
 function readImages(place: Members): readonly WireContent[] {
-  return place.fewOf("images").map((base64, index) => {
-    const text = typeof base64 === "string" && BASE64.test(base64) ? base64 : "";
-    const format = imageFormat(Buffer.from(text.slice(0, HEAD_CHARACTERS), "base64"));
-    if (format === undefined)
-      throw wrongMember(`${place.placeOf("images")}[${index}]`, "no image in base64", "a JPEG or PNG, for example");
-    return { type: "image", mediaType: MEDIA_TYPES[format] ?? `image/${format}`, base64: text };
-  });
+  return place.fewOf("images").map((base64, index) => imageContent(base64, `${place.placeOf("images")}[${index}]`));
 }
 
 /** Ollama's answers always fit a schema, which has no name there. */

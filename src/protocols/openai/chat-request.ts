@@ -1,10 +1,11 @@
 import { defineJob } from "../../platform/codec-host/job.ts";
 import {
-  BASE64,
   type ChoiceForm,
+  imageContent,
   readTool,
   readToolChoice,
   schemaOf,
+  soundContent,
   strictSchema,
   type TextFormat,
   textContent,
@@ -71,7 +72,7 @@ function readPart(part: Members): WireContent {
   throw part.wrong("type", "text, image_url or input_audio");
 }
 
-const DATA_URI = /^data:(image\/[\w.+-]{1,64});base64,/;
+const DATA_URI = /^data:image\/[\w.+-]{1,64};base64,/;
 
 function readImage(part: Members): WireContent {
   const image = part.object("image_url");
@@ -82,9 +83,8 @@ function readImage(part: Members): WireContent {
 /** Reads an image that is in the request, as a data URI. */
 export function readDataUri(place: Members, name: string): WireContent {
   const url = place.requiredText(name);
-  const [head, mediaType] = DATA_URI.exec(url.slice(0, 160)) ?? [];
-  const base64 = url.slice(head?.length ?? 0);
-  if (head !== undefined && mediaType !== undefined && BASE64.test(base64)) return { type: "image", mediaType, base64 };
+  const [head] = DATA_URI.exec(url.slice(0, 160)) ?? [];
+  if (head !== undefined) return imageContent(url.slice(head.length), place.placeOf(name));
   const what = /^https?:/i.test(url) ? "an address, which is not fetched" : "no image";
   throw wrongMember(place.placeOf(name), what, "the image itself: data:image/jpeg;base64,…");
 }
@@ -94,10 +94,9 @@ export function readAudio(part: Members): WireContent {
   const audio = part.object("input_audio");
   if (audio === undefined) throw part.wrong("input_audio", "an object with data and format");
   const base64 = audio.requiredText("data");
-  if (!BASE64.test(base64)) throw wrongMember(audio.placeOf("data"), "no base64", "the sound in base64");
   const format = audio.text("format") ?? "wav";
   if (!/^[\w.+-]{1,32}$/.test(format)) throw audio.wrong("format", "a format such as wav");
-  return { type: "audio", mediaType: `audio/${format}`, base64 };
+  return soundContent(base64, format, audio.placeOf("data"));
 }
 
 function readCall(call: Members): object {

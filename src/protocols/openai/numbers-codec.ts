@@ -4,7 +4,7 @@ import { rowWriter } from "../../tensor/codecs/json/tensor-json.ts";
 import { isObject } from "../../tensor/record.ts";
 import { createTensor, type Tensor } from "../../tensor/tensor.ts";
 import { parseMembers, writeRequest, wrongMember } from "../text/members.ts";
-import { checkTexts, readTexts } from "../text/text-input.ts";
+import { checkText, checkTexts, readTexts } from "../text/text-input.ts";
 import { assertFinite, type EmbedWish, type NumbersWish, toTensor } from "../text/vectors-codec.ts";
 
 /** Reads a request of embeddings. Throws `invalid_argument` with the place of a wrong member. */
@@ -44,7 +44,7 @@ export interface RerankWish extends PairsWish {
 function readRerank(bytes: Uint8Array): RerankWish {
   const body = parseMembers(bytes);
   const model = body.text("model") ?? "";
-  const query = body.requiredText("query");
+  const query = checkText(body.requiredText("query"), "query");
   const given = body.list("documents");
   if (given === undefined || given.length === 0) throw body.wrong("documents", "a list with one text at least");
   const documents = checkTexts(
@@ -102,7 +102,7 @@ function readTokenize(bytes: Uint8Array): TokenizeWish {
   if (body.value("messages") !== undefined) throw body.wrong("messages", "none: send the text itself as prompt");
   if (body.boolean("return_token_strs") === true)
     throw body.wrong("return_token_strs", "false: send detokenize tokens");
-  const text = toTensor([body.requiredText(name)]);
+  const text = toTensor([checkText(body.requiredText(name), name)]);
   const specialTokens = body.boolean("add_special_tokens") ?? body.boolean("add_special") ?? true;
   return { model: body.text("model") ?? "", text, specialTokens };
 }

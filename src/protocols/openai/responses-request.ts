@@ -57,7 +57,8 @@ function refuseKept(body: Members): void {
 const DEFAULT_TEXT = { format: { type: "text" } };
 
 function toldOf(body: Members): Uint8Array {
-  const text = { ...DEFAULT_TEXT, ...Object(body.peek("text")) };
+  const given = Object.entries(Object(body.peek("text"))).filter(([, value]) => value !== null);
+  const text = { ...DEFAULT_TEXT, ...Object.fromEntries(given) };
   const told = writeRequest({ ...Object.fromEntries(TOLD.map((name) => [name, body.peek(name)])), text });
   return told.length > MAX_TOLD_BYTES ? writeRequest({}) : told;
 }

@@ -1,5 +1,7 @@
+import { FORMAT_NAMES, type ImageFormat, imageFormat } from "../../tensor/media/image-format.ts";
+import { soundType } from "../../tensor/media/sound-format.ts";
 import { isObject } from "../../tensor/record.ts";
-import { type Members, writeRequest } from "./members.ts";
+import { type Members, writeRequest, wrongMember } from "./members.ts";
 
 /** A piece of a message as it goes to the hooks' thread. */
 export type WireContent =
@@ -11,8 +13,38 @@ export function textContent(text: string): readonly WireContent[] {
   return text === "" ? [] : [{ type: "text", text }];
 }
 
-/** A text in base64. */
-export const BASE64 = /^[A-Za-z0-9+/]+={0,2}$/;
+const BASE64 = /^[A-Za-z0-9+/]+={0,2}$/;
+/** Characters of base64 that have the bytes by which a format is known. */
+const HEAD_CHARACTERS = 256;
+
+function headOf(base64: string): Uint8Array {
+  return Buffer.from(base64.slice(0, HEAD_CHARACTERS), "base64");
+}
+
+const MEDIA_TYPES: Readonly<Partial<Record<ImageFormat, string>>> = { pnm: "image/x-portable-anymap" };
+
+/**
+ * An image in base64, whose type its first bytes tell, whatever its client says. Throws {@link wrongMember} for one in
+ * none of the formats that are decoded.
+ */
+export function imageContent(base64: unknown, place: string): WireContent {
+  const text = typeof base64 === "string" && BASE64.test(base64) ? base64 : "";
+  const format = imageFormat(headOf(text));
+  if (format !== undefined) return { type: "image", mediaType: MEDIA_TYPES[format] ?? `image/${format}`, base64: text };
+  throw wrongMember(place, "no image in base64", `one of ${Object.values(FORMAT_NAMES).join(", ")}`);
+}
+
+/** Formats that all files of theirs begin alike in, so that other bytes are none. */
+const KNOWN_SOUNDS = ["wav", "flac", "ogg", "opus"];
+
+/** Sound in base64, likewise; one of an unknown beginning is of the format that its client names, if that has none. */
+export function soundContent(base64: string, format: string, place: string): WireContent {
+  if (!BASE64.test(base64)) throw wrongMember(place, "no base64", "the sound in base64");
+  const known = soundType(headOf(base64));
+  if (known === undefined && KNOWN_SOUNDS.includes(format))
+    throw wrongMember(place, `no ${format}`, "sound of that format, or the name of another");
+  return { type: "audio", mediaType: known ?? `audio/${format}`, base64 };
+}
 
 /** Reads a function that an answer may call. */
 export function readTool(tool: Members): object {

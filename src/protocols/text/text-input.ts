@@ -13,7 +13,7 @@ const REMEDY = "LangChain's OpenAIEmbeddings sends texts with check_embedding_ct
  */
 export function readTexts(body: Members, name: string): readonly string[] {
   const given = body.value(name);
-  if (typeof given === "string") return [given];
+  if (typeof given === "string") return [checkText(given, body.placeOf(name))];
   if (!Array.isArray(given)) throw body.wrong(name, "a text, or a list of texts");
   const [first] = given as readonly unknown[];
   if (first === undefined) throw body.wrong(name, "a list with one text at least");
@@ -27,6 +27,18 @@ export function checkTexts(texts: readonly unknown[], name: string): readonly st
   if (texts.length > MAX_TEXTS)
     throw wrongMember(name, `a list of ${texts.length} texts`, `${MAX_TEXTS} at most: send several requests`);
   const wrong = texts.findIndex((text) => typeof text !== "string");
-  if (wrong === -1) return texts as readonly string[];
-  throw wrongMember(`${name}[${wrong}]`, kindOf(texts[wrong]), "a text");
+  if (wrong !== -1) throw wrongMember(`${name}[${wrong}]`, kindOf(texts[wrong]), "a text");
+  const all = texts as readonly string[];
+  for (const [index, text] of all.entries()) checkText(text, `${name}[${index}]`);
+  return all;
+}
+
+/** Half of a surrogate pair, which UTF-8 has no bytes for: another character would be in its place. */
+const HALF = /\p{Surrogate}/u;
+
+/** Checks that a text can become UTF-8, as it was sent. */
+export function checkText(text: string, place: string): string {
+  const at = text.search(HALF);
+  if (at === -1) return text;
+  throw wrongMember(place, `a text with half of a surrogate pair at ${at}`, "whole characters: cut texts between them");
 }

@@ -179,7 +179,7 @@ describe("POST /v1/messages", () => {
   });
 
   it("gives the function images as bytes, and documents of text as texts", async () => {
-    const source = { type: "base64", media_type: "image/png", data: "AAEC" };
+    const source = { type: "base64", media_type: "image/gif", data: "R0lGODlh" };
     const blocks = [
       { type: "text", text: "me" },
       { type: "document", source: { type: "text", media_type: "text/plain", data: "dia" } },
@@ -188,7 +188,7 @@ describe("POST /v1/messages", () => {
     expect(await got(ask(blocks))).toEqual([
       ["text", null, null],
       ["text", null, null],
-      ["image", "image/png", 3],
+      ["image", "image/gif", 6],
     ]);
   });
 

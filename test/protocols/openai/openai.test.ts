@@ -108,11 +108,11 @@ describe("the function chat", () => {
   });
 
   it("gets images and sound as bytes", async () => {
-    const image = { type: "image_url", image_url: { url: "data:image/png;base64,AAEC", detail: null } };
+    const image = { type: "image_url", image_url: { url: "data:image/gif;base64,R0lGODlh", detail: null } };
     const audio = { type: "input_audio", input_audio: { data: "AAECAw==", format: "mp3" } };
     expect(await told([{ type: "text", text: "media" }, image, audio])).toEqual([
       ["text", null, null],
-      ["image", "image/png", 3],
+      ["image", "image/gif", 6],
       ["audio", "audio/mp3", 4],
     ]);
   });

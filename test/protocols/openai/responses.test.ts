@@ -182,12 +182,12 @@ it("an answer tells the form of its text, and the function gets what else is sai
 it("the function gets images and sound as bytes", async () => {
   const content = [
     { type: "input_text", text: "media" },
-    { type: "input_image", image_url: "data:image/png;base64,AAEC", detail: "auto" },
+    { type: "input_image", image_url: "data:image/gif;base64,R0lGODlh", detail: "auto" },
     { type: "input_audio", input_audio: { data: "AAECAw==", format: "mp3" } },
   ];
   const { body } = await post({ ...FACTS, input: [{ role: "user", content }] });
   expect(JSON.parse(body.output[0].content[0].text).slice(1)).toEqual([
-    ["image", "image/png", 3],
+    ["image", "image/gif", 6],
     ["audio", "audio/mp3", 4],
   ]);
 });
