@@ -27,6 +27,8 @@ export interface TextTask {
   readonly normalises: boolean;
   /** Numbers of a vector, as far as the files say; of embeddings alone. */
   readonly dimensions?: number;
+  /** True if the first of them alone are vectors, too (Matryoshka), as the files say. */
+  readonly isMatryoshka: boolean;
   /** Tokens of a text at most, special ones included. */
   readonly maxTokens?: number;
   /** Names of classes, by index. */
@@ -53,7 +55,9 @@ export async function readTextTask(path: string): Promise<TextTask | undefined> 
   const { max_seq_length: most } = await sentenceConfig(folder);
   const task = (await embeddingTask(folder, config)) ?? classifierTask(config);
   const maxTokens = leastLimit(numberOf(most) ?? tokenizer.model_max_length, positionsOf(config));
-  return task && { folder, ...task, ...(maxTokens !== undefined && { maxTokens }) };
+  // The names that vLLM reads, which no other program writes.
+  const isMatryoshka = config.is_matryoshka === true || listOf(config.matryoshka_dimensions).length > 0;
+  return task && { folder, ...task, isMatryoshka, ...(maxTokens !== undefined && { maxTokens }) };
 }
 
 /** The encoders that a plain `config.json` is believed of; a name in `architectures` says too little. */
@@ -62,7 +66,7 @@ const ENCODERS: readonly unknown[] = [
   ...["nomic_bert", "roberta", "xlm-roberta", "xlm-roberta-xl"],
 ];
 
-type FoundTask = Omit<TextTask, "folder" | "maxTokens">;
+type FoundTask = Omit<TextTask, "folder" | "maxTokens" | "isMatryoshka">;
 const NOTHING = { pooling: [], normalises: false, labels: [], activation: "none" } as const;
 
 /** By sentence-transformers' files, else for an encoder without a head its own default: the mean of the tokens. */

@@ -22,6 +22,8 @@ export interface TextAnswer {
   /** The answer to each text of a run: an array of values, whose meaning {@link toTensors} knows. */
   rowsOf(outputs: Tensors, run: RunTexts): readonly (readonly unknown[])[];
   toTensors(rows: readonly (readonly unknown[])[]): Tensors;
+  /** One of these rows with as many numbers as its client wants, and zeros behind them; absent = it has them all. */
+  cutTo?(row: readonly unknown[], dimensions: number): readonly unknown[];
 }
 
 type Specs = readonly TensorSpec[];
@@ -68,7 +70,14 @@ function embedding(task: TextTask, outputs: Specs, { dimensions }: TextChoices):
     takes: taken.name,
     rowsOf: (all, { encoded }) => rowsOfMatrix(toVectors(outputOf(all, taken.name), encoded)),
     toTensors: (rows) => createTensors([["embedding", toMatrix(rows, dimensions ?? Math.max(0, width))]]),
+    cutTo: (row, wanted) => (wanted === 0 || wanted >= row.length ? row : cutRow(row, wanted, task.normalises)),
   };
+}
+
+function cutRow(row: readonly unknown[], dimensions: number, normalises: boolean): readonly number[] {
+  const first = createTensor("float32", [dimensions], Float32Array.from(row.slice(0, dimensions), Number));
+  const { data } = normalises ? normalise(first) : first;
+  return [...data, ...new Array<number>(row.length - dimensions).fill(0)];
 }
 
 /** The model's own fault, and not the client's. */

@@ -10,28 +10,13 @@ import { loadTokenizer, type TextInput, type Tokenizer } from "../../text/tokeni
 import { areLikeLengths } from "../queue/batch-policy.ts";
 import { createAnswer, type TextAnswer } from "./text-answer.ts";
 import type { TextChoices } from "./text-options.ts";
-
-/** The signature with the model's own inputs. */
-const TOKENS_SIGNATURE = "tokens";
-
-const NUMBERS = { dtype: "int64", shape: [-1] } as const;
-const TOKENS = { name: "tokens", dtype: "int64", shape: [-1, -1] } as const;
-const COUNT = { ...NUMBERS, name: "count" } as const;
-
-/**
- * Signatures by which the tokens of texts are told, unless the model has others of these names. A row has as many
- * tokens as its count says, so that those of several requests may be put together.
- */
-const TOKENIZER_SIGNATURES: Readonly<Record<"tokenize" | "detokenize", Signature>> = {
-  tokenize: {
-    inputs: [
-      { name: "text", dtype: "bytes", shape: [-1] },
-      { name: "special_tokens", dtype: "bool", shape: [-1] },
-    ],
-    outputs: [TOKENS, COUNT, { ...NUMBERS, name: "max_tokens" }],
-  },
-  detokenize: { inputs: [TOKENS, COUNT], outputs: [{ name: "text", dtype: "bytes", shape: [-1] }] },
-};
+import {
+  addTextSignatures,
+  readRowChoices,
+  TextCounts,
+  type TextSignatures,
+  TOKENS_SIGNATURE,
+} from "./text-signatures.ts";
 
 /** Inputs of encoders, with what each is of the texts. */
 const ENCODED: Readonly<Record<string, keyof Pick<EncodedTexts, "inputIds" | "attentionMask" | "tokenTypeIds">>> = {
@@ -120,37 +105,41 @@ interface TextParts {
   readonly sizes: FixedSizes;
 }
 
+/** The places of a run's texts in the request, and the tokens that their clients want of each at most; 0 = any. */
+interface RunPlaces {
+  readonly places: readonly number[];
+  readonly maxTokens: number;
+}
+
 class TextModel {
   readonly #model: Model;
   readonly #parts: TextParts;
   readonly #own: string;
+  readonly #signatures: TextSignatures;
 
   constructor(model: Model, parts: TextParts) {
+    const { task, answer, choices } = parts;
     this.#model = model;
     this.#parts = parts;
     this.#own = defaultSignatureName(model.signatures);
+    const mayCut = task.isMatryoshka || choices.dimensions !== undefined;
+    this.#signatures = addTextSignatures(model.signatures, this.#own, { task, answer, mayCut });
   }
 
   asModel(): Model {
     const { signatures } = this.#model;
-    const { inputs, outputs } = this.#parts.answer;
-    const tokens = { ...signatures[this.#own], byInputs: true as const };
+    const { all, counted } = this.#signatures;
+    const isOfTexts = (signature: string) => signature === DEFAULT_SIGNATURE || signature === counted;
     return {
       ...this.#model,
-      signatures: {
-        ...{ ...signatures, [DEFAULT_SIGNATURE]: { inputs, outputs }, [TOKENS_SIGNATURE]: tokens },
-        ...Object.fromEntries(
-          Object.entries(TOKENIZER_SIGNATURES).filter(([name]) => !Object.hasOwn(signatures, name)),
-        ),
-      },
+      signatures: all,
       // Its time depends on the texts, and a copy for the main thread would not have the tokenizer.
       isSteady: false,
-      lengthOf: (given, signature) => (signature === DEFAULT_SIGNATURE ? this.#lengthOf(given) : 0),
+      lengthOf: (given, signature) => (isOfTexts(signature) ? this.#lengthOf(given) : 0),
       predict: (given, call) => {
         const { signature } = call;
         if (signature === TOKENS_SIGNATURE) return this.#model.predict(given, callWith(call, this.#own, call.outputs));
-        const isOther = signature !== DEFAULT_SIGNATURE && Object.hasOwn(signatures, signature);
-        if (isOther) return this.#model.predict(given, call);
+        if (!isOfTexts(signature) && Object.hasOwn(signatures, signature)) return this.#model.predict(given, call);
         const { tokenizer } = this.#parts;
         const maxTokens = this.#mostTokens === NO_LIMIT ? 0 : this.#mostTokens;
         if (signature === "tokenize") return toTokenRows(tokenizer, given, { signal: call.signal, maxTokens });
@@ -186,22 +175,28 @@ class TextModel {
     const { rows: fixed } = sizes;
     const isFixed = fixed !== undefined || sizes.tokens !== undefined;
     const limits = { rows: fixed ?? RUN_ROWS, bytes: this.#mostBytes, isFixed };
-    for (const places of groupsOf(texts, limits)) {
+    const counts = new TextCounts(texts.length);
+    const choicesOf = readRowChoices(given);
+    for (const places of groupsOf(texts, limits, (place) => choicesOf(place).maxTokens)) {
       call.signal.throwIfAborted();
       const own = places.map((place) => texts[place] ?? "");
-      const { outputs, encoded } = await this.#run(own, places, call);
+      const { outputs, encoded } = await this.#run(own, { places, ...choicesOf(places[0] ?? 0) }, call);
       const answers = answer.rowsOf(outputs, { encoded, texts: own });
-      for (const [index, place] of places.entries()) rows[place] = answers[index] ?? [];
+      for (const [index, place] of places.entries()) {
+        rows[place] = answer.cutTo?.(answers[index] ?? [], choicesOf(place).dimensions) ?? answers[index] ?? [];
+        counts.add(place, encoded, index);
+      }
     }
-    const all = answer.toTensors(rows);
+    const made = answer.toTensors(rows);
+    const all = call.signature === DEFAULT_SIGNATURE ? made : counts.beside(made);
     const { outputs: wanted } = call;
     return wanted === undefined ? all : createTensors(Object.entries(all).filter(([name]) => wanted.includes(name)));
   }
 
-  async #run(texts: readonly TextInput[], indices: readonly number[], call: PredictCall) {
+  async #run(texts: readonly TextInput[], { places: indices, maxTokens: asked }: RunPlaces, call: PredictCall) {
     const { tokenizer, task, answer, choices, sizes } = this.#parts;
     const { rows = 0, tokens } = sizes;
-    const maxTokens = this.#mostTokens;
+    const maxTokens = Math.min(this.#mostTokens, asked === 0 ? NO_LIMIT : asked);
     const padding = new Array<TextInput>(Math.max(0, rows - texts.length)).fill(texts[0] ?? "");
     const encoded = await tokenizer.encode([...texts, ...padding], {
       ...(maxTokens !== NO_LIMIT && { maxTokens }),
@@ -258,8 +253,12 @@ interface GroupLimits {
   readonly isFixed: boolean;
 }
 
-/** The places of texts that run together: of like lengths, a number of them at most. */
-function groupsOf(texts: readonly TextInput[], { rows, bytes, isFixed }: GroupLimits): readonly (readonly number[])[] {
+/** The places of texts that run together: of like lengths, cut alike, a number of them at most. */
+function groupsOf(
+  texts: readonly TextInput[],
+  { rows, bytes, isFixed }: GroupLimits,
+  cutOf: (place: number) => number,
+): readonly (readonly number[])[] {
   const lengths = texts.map((text) =>
     Math.min(
       [text].flat().reduce((sum, part) => sum + Buffer.byteLength(part), 0),
@@ -271,7 +270,10 @@ function groupsOf(texts: readonly TextInput[], { rows, bytes, isFixed }: GroupLi
   for (const place of [...lengths.keys()].sort((one, other) => lengthOf(one) - lengthOf(other))) {
     const group = groups.at(-1) ?? [];
     const [first] = group;
-    const isAlike = first !== undefined && (isFixed || areLikeLengths(lengthOf(first), lengthOf(place)));
+    const isAlike =
+      first !== undefined &&
+      cutOf(first) === cutOf(place) &&
+      (isFixed || areLikeLengths(lengthOf(first), lengthOf(place)));
     if (isAlike && group.length < rows) group.push(place);
     else groups.push([place]);
   }

@@ -156,5 +156,6 @@ function embedWish(body: Members, name: string): EmbedWish {
   const [model, dimensions] = [body.text("model") ?? "", body.number("dimensions", { isWhole: true, min: 1 })];
   const options = body.object("options", true)?.rest() ?? {};
   const request = writeRequest({ texts, dimensions, more: { ...options, ...body.rest() } });
-  return { model, texts: toTensor(texts), isBase64: false, dimensions, request };
+  const refusesCut = body.peek("truncate") === false;
+  return { model, texts: toTensor(texts), isBase64: false, dimensions, request, refusesCut };
 }

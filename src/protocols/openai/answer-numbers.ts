@@ -13,6 +13,14 @@ import { byteSize, createTensor, createTensors, elementCount, type Tensor, type 
 import { answeredTensors } from "../answered-tensors.ts";
 import { readBody } from "../text/answer-text.ts";
 import { answerVectors, FLOATS } from "../text/answer-vectors.ts";
+import {
+  COUNTS,
+  type CountedSignature,
+  choiceInputs,
+  countedSignature,
+  countTokens,
+  refuseCut,
+} from "../text/counted-texts.ts";
 import { hasEntry, leaseFor } from "../text/lease-for.ts";
 import { wrongMember } from "../text/members.ts";
 import { jsonAnswer } from "../text-answer.ts";
@@ -108,6 +116,8 @@ export const PAIR_MODELS = {
 /** A model, or a pipeline, that takes pairs of texts and gives a score for each. */
 interface PairModel {
   readonly signature: ChosenSignature;
+  /** That by which it takes choices, and tells tokens; undefined = it does neither. */
+  readonly counted: CountedSignature | undefined;
   readonly first: string;
   readonly second: string;
   readonly output: string;
@@ -127,7 +137,7 @@ function pairModel(description: ServableDescription): PairModel | undefined {
   if (signature === undefined || first === undefined || second === undefined || output === undefined) return undefined;
   if (needed.length !== 2 || outputs.length !== 1 || !needed.every(isTexts) || !isScores(output)) return undefined;
   const names = { first: first.name, second: second.name, output: output.name };
-  return { signature, ...names, maxPairs: mostRows(description) };
+  return { signature, counted: countedSignature(description, "score"), ...names, maxPairs: mostRows(description) };
 }
 
 function isTexts({ dtype, shape }: TensorSpec): boolean {
@@ -161,10 +171,12 @@ async function inferScores(lease: Lease, wish: PairsWish, { call, exchange }: Pa
   holdQueries(wish, exchange);
   const model = pairModel(lease.description);
   if (model === undefined) throw new ServingError("internal", "The model takes no pairs of texts.");
-  const { signature, first, second, output, maxPairs } = model;
+  const { signature, counted, first, second, output, maxPairs } = model;
+  if (counted === undefined) refuseCut(wish, lease.description.model);
   const { length } = texts.data;
   const numbers = new Float32Array(length);
   let headers: NumbersAnswer["headers"] = {};
+  let promptTokens: number | undefined;
   const places = Array.from({ length }, (_, place) => place);
   // Of like lengths together, so that short ones are not padded to long ones.
   if (maxPairs < length) places.sort((a, b) => (texts.data[a]?.length ?? 0) - (texts.data[b]?.length ?? 0));
@@ -177,13 +189,18 @@ async function inferScores(lease: Lease, wish: PairsWish, { call, exchange }: Pa
     const tensors = createTensors([
       [first, createTensor("bytes", [count], copies(0))],
       [second, createTensor("bytes", [count], copies(1))],
+      ...(counted === undefined ? [] : choiceInputs(counted, count, wish)),
     ]);
-    const answer = await lease.infer({ signature, inputs: { kind: "tensors", tensors }, outputs: [output], call });
-    const scores = toScores(answeredTensors(answer)[output], count, lease.description.model);
+    const outputs = counted === undefined ? [output] : [output, ...COUNTS];
+    const inputs = { kind: "tensors", tensors } as const;
+    const answer = await lease.infer({ signature: counted ?? signature, inputs, outputs, call });
+    const all = answeredTensors(answer);
+    if (counted !== undefined) promptTokens = (promptTokens ?? 0) + countTokens(all, some, wish);
+    const scores = toScores(all[output], count, lease.description.model);
     for (const [index, place] of some.entries()) numbers[place] = scores[index] ?? Number.NaN;
     headers = { ...headers, ...answer.metadata };
   }
-  return { rows: length, columns: 1, numbers, headers };
+  return { rows: length, columns: 1, numbers, headers, promptTokens };
 }
 
 const EMPTY = new Uint8Array(0);

@@ -5,7 +5,7 @@ import { isObject } from "../../tensor/record.ts";
 import { createTensor, type Tensor } from "../../tensor/tensor.ts";
 import { parseMembers, writeRequest, wrongMember } from "../text/members.ts";
 import { checkText, checkTexts, readTexts } from "../text/text-input.ts";
-import { assertFinite, type EmbedWish, type NumbersWish, toTensor } from "../text/vectors-codec.ts";
+import { assertFinite, type EmbedWish, type NumbersWish, readTruncation, toTensor } from "../text/vectors-codec.ts";
 
 /** Reads a request of embeddings. Throws `invalid_argument` with the place of a wrong member. */
 function readEmbed(bytes: Uint8Array): EmbedWish {
@@ -15,7 +15,7 @@ function readEmbed(bytes: Uint8Array): EmbedWish {
   const isBase64 = body.choice("encoding_format", ["float", "base64"]) === "base64";
   const dimensions = body.number("dimensions", { isWhole: true, min: 1 });
   const request = writeRequest({ texts, dimensions, user: body.text("user"), more: body.rest() });
-  return { model, texts: toTensor(texts), isBase64, dimensions, request };
+  return { model, texts: toTensor(texts), isBase64, dimensions, request, ...readTruncation(body) };
 }
 
 /** {@link readEmbed} for a codec thread. */
@@ -55,7 +55,7 @@ function readRerank(bytes: Uint8Array): RerankWish {
   const returnsDocuments = body.boolean("return_documents") ?? false;
   const request = writeRequest({ query, documents, more: body.rest() });
   const both = { queries: toTensor([query]), texts: toTensor(documents), sides: ["query", "documents"] as const };
-  return { model, ...both, topCount, returnsDocuments, request };
+  return { model, ...both, topCount, returnsDocuments, request, ...readTruncation(body) };
 }
 
 /** The names of both sides of vLLM's pairs, newer ones behind. */
@@ -78,7 +78,7 @@ function readScore(bytes: Uint8Array): PairsWish {
   if (queries.length > 1 && queries.length !== documents.length)
     throw wrongMember(first, `a list of ${queries.length} texts`, `one text, or ${documents.length} as ${second} has`);
   const request = writeRequest({ query, documents, more: body.rest() });
-  return { model, queries: toTensor(queries), texts: toTensor(documents), sides, request };
+  return { model, queries: toTensor(queries), texts: toTensor(documents), sides, request, ...readTruncation(body) };
 }
 
 /** {@link readScore} for a codec thread. */

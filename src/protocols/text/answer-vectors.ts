@@ -11,6 +11,14 @@ import { type ChosenSignature, chooseSignature } from "../../tensor/signature/ch
 import { toSize } from "../../tensor/signature/signature.ts";
 import { createTensor, createTensors, type Tensor } from "../../tensor/tensor.ts";
 import { answeredTensors } from "../answered-tensors.ts";
+import {
+  COUNTS,
+  type CountedSignature,
+  choiceInputs,
+  countedSignature,
+  countTokens,
+  refuseCut,
+} from "./counted-texts.ts";
 import { hasEntry, leaseFor } from "./lease-for.ts";
 import { wrongMember } from "./members.ts";
 import { type EmbedWish, type VectorsFrame, writeVectors, writeVectorsJob } from "./vectors-codec.ts";
@@ -49,7 +57,7 @@ async function embed(lease: Lease, wish: EmbedWish, call: CallOptions): Promise<
   const { model } = lease.description;
   const made = hasEntry(lease.description, "embed")
     ? await inferNumbers(lease, { entry: "embed", request, call }, texts.data.length)
-    : await inferVectors(lease, texts.data, call);
+    : await inferVectors(lease, wish, call);
   const { columns } = made;
   if (dimensions !== undefined && columns !== dimensions)
     throw wrongMember("dimensions", String(dimensions), `${columns}, as the vectors of ${model} have, or none`);
@@ -59,6 +67,8 @@ async function embed(lease: Lease, wish: EmbedWish, call: CallOptions): Promise<
 /** A model, or a pipeline, that takes texts and gives a vector for each. */
 interface EmbeddingModel {
   readonly signature: ChosenSignature;
+  /** That by which it takes choices, and tells tokens; undefined = it does neither. */
+  readonly counted: CountedSignature | undefined;
   readonly input: string;
   readonly output: string;
   /** True = it takes any number of texts, and gives a row for each. */
@@ -101,30 +111,35 @@ function embeddingModel(description: ServableDescription): EmbeddingModel | unde
   if (takesMany && outputRank !== 2) return undefined;
   const shapeOf = (count: number) => [count, 1].slice(0, rank);
   const maxTexts = takesMany ? mostRows(description) : 1;
-  return { signature, input: input.name, output: output.name, takesMany, shapeOf, maxTexts };
+  const counted = countedSignature(description, "embed");
+  return { signature, counted, input: input.name, output: output.name, takesMany, shapeOf, maxTexts };
 }
 
 /** Runs a leased {@link embeddingModel} with texts, several times if it does not take all of them at once. */
-async function inferVectors(lease: Lease, texts: readonly Uint8Array[], call: CallOptions): Promise<NumbersAnswer> {
+async function inferVectors(lease: Lease, wish: EmbedWish, call: CallOptions): Promise<NumbersAnswer> {
   const model = embeddingModel(lease.description);
   if (model === undefined) throw new ServingError("internal", "The model takes no texts.");
+  if (model.counted === undefined) refuseCut(wish, lease.description.model);
+  const texts = wish.texts.data;
   const size = Math.min(model.maxTexts, texts.length);
   const runs: RunAnswer[] = [];
   for (let from = 0; from < texts.length; from += size) {
     const some = texts.slice(from, from + size);
     // The memory of a text may be given away with it, and the others may be in it too.
-    runs.push(await runModel(lease, model, size < texts.length ? some.map((text) => text.slice()) : some, call));
+    const own = size < texts.length ? some.map((text) => text.slice()) : some;
+    runs.push(await runModel(lease, model, { texts: own, from, wish, call }));
   }
   const [first] = runs;
   const columns = first?.columns ?? 0;
   const other = runs.find((each) => each.columns !== columns);
   if (other !== undefined) throw lengthsDiffer(lease.description.model, [columns, other.columns]);
   const headers = first?.headers ?? {};
+  const promptTokens = model.counted && runs.reduce((sum, each) => sum + each.tokens, 0);
   if (size === texts.length && first?.numbers instanceof Float32Array)
-    return { rows: size, columns, numbers: first.numbers, headers };
+    return { rows: size, columns, numbers: first.numbers, headers, promptTokens };
   const numbers = new Float32Array(columns * texts.length);
   for (const [index, each] of runs.entries()) numbers.set(each.numbers, index * size * columns);
-  return { rows: texts.length, columns, numbers, headers };
+  return { rows: texts.length, columns, numbers, headers, promptTokens };
 }
 
 function lengthsDiffer(model: string, lengths: readonly [number, number]): ServingError {
@@ -136,25 +151,51 @@ interface RunAnswer {
   readonly columns: number;
   readonly numbers: ArrayLike<number>;
   readonly headers: NumbersAnswer["headers"];
+  /** 0 = they are not known. */
+  readonly tokens: number;
+}
+
+/** Texts of one run, of which the first one has the place `from` in the request. */
+interface VectorsRun {
+  readonly texts: readonly Uint8Array[];
+  readonly from: number;
+  readonly wish: EmbedWish;
+  readonly call: CallOptions;
 }
 
 async function runModel(
   lease: Lease,
-  { signature, input, output, takesMany, shapeOf }: EmbeddingModel,
-  texts: readonly Uint8Array[],
-  call: CallOptions,
+  { signature, counted, input, output, takesMany, shapeOf }: EmbeddingModel,
+  { texts, from, wish, call }: VectorsRun,
 ): Promise<RunAnswer> {
   const tensor = createTensor("bytes", shapeOf(texts.length), texts);
-  const inputs = { kind: "tensors", tensors: createTensors([[input, tensor]]) } as const;
-  const answer = await lease.infer({ signature, inputs, outputs: [output], call });
-  const made = answeredTensors(answer)[output];
+  const choices = counted === undefined ? [] : choiceInputs(counted, texts.length, wish);
+  const inputs = { kind: "tensors", tensors: createTensors([[input, tensor], ...choices]) } as const;
+  const outputs = counted === undefined ? [output] : [output, ...COUNTS];
+  const answer = await lease.infer({ signature: counted ?? signature, inputs, outputs, call });
+  const all = answeredTensors(answer);
+  const made = all[output];
   if (made === undefined || NO_NUMBERS.includes(made.dtype) || !isRows(made, texts.length, takesMany)) {
     const came = made === undefined ? "no vectors" : `a tensor of ${made.dtype} of shape [${made.shape}]`;
     const message = `The model ${lease.description.model} gave ${came} for ${texts.length} texts; expected one vector of numbers for each.`;
     throw new ServingError("internal", message);
   }
+  const places = texts.map((_, index) => from + index);
+  const tokens = counted === undefined ? 0 : countTokens(all, places, wish);
   const numbers = elementNumbers(made, "The model");
-  return { columns: numbers.length / texts.length, numbers, headers: answer.metadata };
+  const columns = numbers.length / texts.length;
+  const head = { headers: answer.metadata, tokens };
+  const { dimensions = columns } = counted?.mayCut === true ? wish : {};
+  if (dimensions >= columns) return { ...head, columns, numbers };
+  return { ...head, columns: dimensions, numbers: firstOf(numbers, columns, dimensions) };
+}
+
+/** The first numbers of each row: those behind them are zeros. */
+function firstOf(numbers: ArrayLike<number>, columns: number, dimensions: number): Float32Array {
+  const first = new Float32Array((numbers.length / columns) * dimensions);
+  for (let at = 0; at < first.length; at++)
+    first[at] = numbers[Math.floor(at / dimensions) * columns + (at % dimensions)] ?? 0;
+  return first;
 }
 
 function isRows({ shape }: Tensor, count: number, takesMany: boolean): boolean {

@@ -3,9 +3,11 @@ import { defineJob } from "../../platform/codec-host/job.ts";
 import { JsonWriter } from "../../tensor/codecs/json/json-writer.ts";
 import { rowWriter } from "../../tensor/codecs/json/tensor-json.ts";
 import { createTensor, type Tensor } from "../../tensor/tensor.ts";
+import type { TextCut } from "./counted-texts.ts";
+import type { Members } from "./members.ts";
 
 /** A request whose answer is numbers. */
-export interface NumbersWish {
+export interface NumbersWish extends TextCut {
   /** The model's name; empty = the only one. */
   readonly model: string;
   /** Each of them gets its numbers, in UTF-8: a message between threads has room for few strings. */
@@ -19,6 +21,14 @@ export interface EmbedWish extends NumbersWish {
   readonly isBase64: boolean;
   /** Undefined = all. */
   readonly dimensions: number | undefined;
+}
+
+/** Reads the tokens of a text that count, in vLLM's form: -1 = those that the model takes. Functions get it as sent. */
+export function readTruncation(body: Members): TextCut {
+  const most = body.peek("truncate_prompt_tokens") ?? -1;
+  if (most === -1) return {};
+  if (typeof most === "number" && Number.isSafeInteger(most) && most > 0) return { maxTokens: most };
+  throw body.wrong("truncate_prompt_tokens", "a whole number above 0, or -1");
 }
 
 /** Texts in UTF-8. */

@@ -144,7 +144,14 @@ describe("an embedding model", () => {
     const model = { signatures: { serving_default: spec, other: spec }, predict, close: async () => {} };
     const source = { path: own.path, choices: { isAsked: true }, log: createSilentLogger() };
     const texted = await withTexts(model, source);
-    expect(Object.keys(texted.signatures)).toEqual(["serving_default", "other", "tokens", "tokenize", "detokenize"]);
+    expect(Object.keys(texted.signatures)).toEqual([
+      "serving_default",
+      "other",
+      "tokens",
+      "tokenize",
+      "detokenize",
+      "embed",
+    ]);
     const ids = toTensors({ input_ids: [[5]], attention_mask: [[1]] }, () => "int64");
     for (const signature of ["other", "tokens"])
       await texted.predict(ids, { signature, signal: new AbortController().signal });

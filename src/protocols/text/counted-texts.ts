@@ -1,0 +1,61 @@
+import { ServingError } from "../../errors.ts";
+import type { ServableDescription } from "../../serving/servable-description.ts";
+import type { ChosenSignature } from "../../tensor/signature/choose-signature.ts";
+import { createTensor, type Tensor, type Tensors } from "../../tensor/tensor.ts";
+import { wrongMember } from "./members.ts";
+
+/** Choices of a client about the texts of its request, for models that have a tokenizer themselves. */
+export interface TextCut {
+  /** Tokens of each text that count; absent = as many as the model takes. */
+  readonly maxTokens?: number | undefined;
+  /** True = texts that the model would cut are refused. */
+  readonly refusesCut?: boolean | undefined;
+}
+
+/** A signature of a model of texts that takes its clients' choices, and tells the tokens of each text. */
+export interface CountedSignature extends ChosenSignature {
+  /** True = it can do with the first numbers of a vector. */
+  readonly mayCut: boolean;
+}
+
+/** Outputs of such a signature beside its answer. */
+export const COUNTS = ["count", "was_cut"] as const;
+
+/** Finds that signature; undefined for versions without it. */
+export function countedSignature(
+  { signatures }: ServableDescription,
+  name: "embed" | "score",
+): CountedSignature | undefined {
+  const spec = Object.hasOwn(signatures, name) ? signatures[name] : undefined;
+  const has = (input: string) => spec?.inputs?.some((each) => each.name === input) === true;
+  const tells = COUNTS.every((output) => spec?.outputs?.some((each) => each.name === output));
+  return has("max_tokens") && tells ? { name, spec, mayCut: has("dimensions") } : undefined;
+}
+
+/** Its inputs for the choices about so many texts. */
+export function choiceInputs(
+  { mayCut }: CountedSignature,
+  count: number,
+  { maxTokens = 0, dimensions = 0 }: TextCut & { readonly dimensions?: number | undefined },
+): readonly (readonly [string, Tensor])[] {
+  const each = (value: number) => createTensor("int64", [count], new BigInt64Array(count).fill(BigInt(value)));
+  return [["max_tokens", each(maxTokens)], ...(mayCut ? [["dimensions", each(dimensions)] as const] : [])];
+}
+
+/** The tokens of the texts at some places of a request. Throws `out_of_range` for one that was cut and must not be. */
+export function countTokens({ count, was_cut: cut }: Tensors, places: readonly number[], { refusesCut }: TextCut) {
+  const wrong = refusesCut === true ? places.findIndex((_, row) => Boolean(cut?.data[row])) : -1;
+  if (wrong !== -1)
+    throw new ServingError(
+      "out_of_range",
+      `Text ${places[wrong]} has more tokens than the model takes; send it in parts.`,
+    );
+  return places.reduce((sum, _, row) => sum + Number(count?.data[row] ?? 0), 0);
+}
+
+/** Throws for choices that a model which is no {@link CountedSignature}'s cannot heed. */
+export function refuseCut({ maxTokens, refusesCut }: TextCut, model: string): void {
+  const wrong = maxTokens !== undefined ? "truncate_prompt_tokens" : refusesCut === true ? "truncate" : undefined;
+  if (wrong !== undefined)
+    throw wrongMember(wrong, "a choice", `none: ${model} cuts texts as its own hooks or files say`);
+}
