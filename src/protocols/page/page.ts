@@ -20,7 +20,7 @@ import { KSERVE_ENDPOINTS } from "../kserve/http-endpoints.ts";
 import { type OpenApiDocument, openApiDocument } from "../kserve/openapi.ts";
 import { mcpPaths } from "../mcp/mcp.ts";
 import { ollamaPaths } from "../ollama/ollama.ts";
-import { openaiPaths } from "../openai/openai.ts";
+import { openaiPaths } from "../openai/endpoints.ts";
 import { METRICS_ENDPOINT } from "../prometheus/prometheus.ts";
 import type { Protocol } from "../protocol.ts";
 import { sagemakerPaths } from "../sagemaker/sagemaker.ts";
