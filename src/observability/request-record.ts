@@ -175,7 +175,7 @@ export class RequestRecord {
 
   /** Notes that the answer comes in parts. */
   beginParts(): void {
-    this.parts = 0;
+    this.parts ??= 0;
   }
 
   /** Notes a part of the answer and its time, on the clock of performance.now(). */

@@ -1,7 +1,6 @@
 import type { HttpExchange } from "../../proxy/http-exchange.ts";
 import type { HttpAnswer } from "../../proxy/http-route.ts";
 import { EVENTS, type PartForm } from "../../proxy/part-form.ts";
-import type { TextUsage } from "../../serving/infer-text.ts";
 import type { InferenceService } from "../../serving/inference-service.ts";
 import { answerText, type TextRoute } from "../text/answer-text.ts";
 import { type AnswerHead, type MadeText, newId, type TextStep, type TextWriter } from "../text/text-answer.ts";
@@ -80,20 +79,35 @@ const COMPLETION: ChoiceForm = {
   first: undefined,
 };
 
-/** Writes an answer as OpenAI's choices. */
+/** Facts that the choices of one answer have in common. */
+interface SharedFacts {
+  readonly id: string;
+  readonly created: number;
+}
+
+function sharedFacts({ idPrefix }: ChoiceForm): SharedFacts {
+  return { id: newId(idPrefix), created: Math.floor(Date.now() / 1000) };
+}
+
+/** Writes one of OpenAI's choices; the first one writes what all have in common. */
 class ChoiceWriter implements TextWriter {
   readonly form = STREAM;
   readonly keeps = "nothing";
   readonly callPrefix = "call_";
   readonly #form: ChoiceForm;
   readonly #head: AnswerHead;
-  readonly #id: string;
-  readonly #created = Math.floor(Date.now() / 1000);
+  readonly #answer: SharedFacts;
+  readonly #index: number;
 
-  constructor(form: ChoiceForm, head: AnswerHead) {
+  constructor(form: ChoiceForm, head: AnswerHead, answer = sharedFacts(form), index = 0) {
     this.#form = form;
     this.#head = head;
-    this.#id = newId(form.idPrefix);
+    this.#answer = answer;
+    this.#index = index;
+  }
+
+  choice(index: number): TextWriter {
+    return new ChoiceWriter(this.#form, this.#head, this.#answer, index);
   }
 
   begin(): readonly string[] {
@@ -105,26 +119,32 @@ class ChoiceWriter implements TextWriter {
     return [this.#part(toDelta(step))];
   }
 
-  end({ finish, usage }: MadeText): readonly string[] {
-    const last = { ...this.#fields(this.#form.partObject), choices: [], usage: toUsage(usage) ?? null };
-    const parts = this.#head.includeUsage ? [JSON.stringify(last)] : [];
-    return [this.#part({}, finish), ...parts, "[DONE]"];
+  end({ finish }: MadeText): readonly string[] {
+    return [this.#part({}, finish)];
   }
 
-  whole(made: MadeText): object {
-    const choice = { index: 0, ...this.#form.whole(made), logprobs: null, finish_reason: made.finish };
-    const usage = toUsage(made.usage);
-    return { ...this.#fields(this.#form.object), choices: [choice], ...(usage !== undefined && { usage }) };
+  after(choices: readonly MadeText[]): readonly string[] {
+    const last = { ...this.#fields(this.#form.partObject), choices: [], usage: toUsage(choices) ?? null };
+    return [...(this.#head.includeUsage ? [JSON.stringify(last)] : []), "[DONE]"];
+  }
+
+  whole(first: MadeText, others: readonly MadeText[]): object {
+    const all = [first, ...others];
+    const choices = all.map((made, index) => ({
+      ...{ index, ...this.#form.whole(made), logprobs: null, finish_reason: made.finish },
+    }));
+    const usage = toUsage(all);
+    return { ...this.#fields(this.#form.object), choices, ...(usage !== undefined && { usage }) };
   }
 
   #part(delta: Delta, finish: string | null = null): string {
-    const choice = { index: 0, ...this.#form.part(delta), logprobs: null, finish_reason: finish };
+    const choice = { index: this.#index, ...this.#form.part(delta), logprobs: null, finish_reason: finish };
     const usage = this.#head.includeUsage && { usage: null };
     return JSON.stringify({ ...this.#fields(this.#form.partObject), choices: [choice], ...usage });
   }
 
   #fields(object: string): object {
-    return { id: this.#id, object, created: this.#created, model: this.#head.model };
+    return { id: this.#answer.id, object, created: this.#answer.created, model: this.#head.model };
   }
 }
 
@@ -139,9 +159,11 @@ function toDelta(step: TextStep): Delta {
 
 const MEMBERS = { text: "content", reasoning: "reasoning_content", refusal: "refusal" } as const;
 
-function toUsage(usage: TextUsage | undefined): object | undefined {
-  if (usage === undefined) return undefined;
-  const { promptTokens = 0, completionTokens = 0 } = usage;
-  const total = promptTokens + completionTokens;
-  return { prompt_tokens: promptTokens, completion_tokens: completionTokens, total_tokens: total };
+/** The prompt counts once, and the tokens of all choices. */
+function toUsage(choices: readonly MadeText[]): object | undefined {
+  const known = choices.flatMap(({ usage }) => (usage === undefined ? [] : [usage]));
+  if (known.length === 0) return undefined;
+  const prompt = Math.max(...known.map(({ promptTokens = 0 }) => promptTokens));
+  const completion = known.reduce((sum, { completionTokens = 0 }) => sum + completionTokens, 0);
+  return { prompt_tokens: prompt, completion_tokens: completion, total_tokens: prompt + completion };
 }

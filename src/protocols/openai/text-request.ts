@@ -3,14 +3,17 @@ import { type Members, parseMembers, writeRequest, wrongMember } from "../text/m
 import { readTexts } from "../text/text-input.ts";
 import { readStop, type TextWish } from "../text/text-wish.ts";
 
-/** Reads the members that say how an answer is sent. Throws for more than one choice. */
-export function readWish(body: Members): Pick<TextWish, "model" | "isStream" | "includeUsage"> {
-  for (const name of ["n", "best_of"]) {
-    const count = body.number(name, { isWhole: true, min: 1 });
-    if (count !== undefined && count > 1)
-      throw wrongMember(name, String(count), "1: send the request several times for several answers");
-  }
+/** Choices of one answer: as many as OpenAI makes. */
+const MAX_CHOICES = 128;
+
+/** Reads the members that say how an answer is sent. Throws for too many choices. */
+export function readWish(body: Members): Pick<TextWish, "model" | "isStream" | "includeUsage"> & { count: number } {
+  const count = body.number("n", { isWhole: true, min: 1 }) ?? 1;
+  if (count > MAX_CHOICES) throw wrongMember("n", String(count), `${MAX_CHOICES} at most: send several requests`);
+  const best = body.number("best_of", { isWhole: true, min: 1 }) ?? count;
+  if (best > count) throw wrongMember("best_of", String(best), `${count}, as n is: no answers are left out`);
   return {
+    count,
     model: body.text("model") ?? "",
     isStream: body.boolean("stream") ?? false,
     includeUsage: body.object("stream_options")?.boolean("include_usage") ?? false,
@@ -45,8 +48,9 @@ function readCompletion(bytes: Uint8Array): TextWish {
   if (prompts.length > 1)
     throw wrongMember("prompt", `a list of ${prompts.length} texts`, "one text: send a request for each");
   const echo = new TextEncoder().encode(body.boolean("echo") === true ? prompt : "");
-  if (echo.length > MAX_ECHO_BYTES)
-    throw wrongMember("echo", `true for a prompt of ${echo.length} bytes`, `${MAX_ECHO_BYTES} at most: leave echo out`);
+  const most = Math.floor(MAX_ECHO_BYTES / wish.count);
+  if (echo.length > most)
+    throw wrongMember("echo", `true for a prompt of ${echo.length} bytes`, `${most} at most: leave echo out`);
   const own = { prompt, suffix: body.text("suffix") };
   return { ...wish, echo, requests: [{ entry: "complete", request: writeRequest({ ...own, ...readChoices(body) }) }] };
 }

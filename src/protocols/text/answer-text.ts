@@ -1,13 +1,15 @@
+import { followSignal } from "../../platform/async/cancel-source.ts";
 import { defineJob, type Job } from "../../platform/codec-host/job.ts";
 import { LARGE_MESSAGE_BYTES } from "../../platform/codec-host/large-message.ts";
 import { answerInParts } from "../../proxy/answer-parts.ts";
 import type { HttpExchange } from "../../proxy/http-exchange.ts";
 import type { HttpAnswer } from "../../proxy/http-route.ts";
 import type { PartForm } from "../../proxy/part-form.ts";
-import { inferText, type TextPart } from "../../serving/infer-text.ts";
+import { inferText } from "../../serving/infer-text.ts";
 import type { CallOptions, InferenceService, Lease } from "../../serving/inference-service.ts";
 import { hasEntry, leaseFor } from "./lease-for.ts";
-import { type AnswerHead, TextAnswer, type TextWriter } from "./text-answer.ts";
+import { wrongMember } from "./members.ts";
+import { type AnswerHead, type MadeText, TextAnswer, type TextWriter } from "./text-answer.ts";
 import type { TextWish } from "./text-wish.ts";
 
 /** A route whose answer is a text. */
@@ -40,6 +42,8 @@ export async function answerWish(
   service: InferenceService,
 ): Promise<HttpAnswer> {
   exchange.record.model = wish.model;
+  const [bytes, count] = copiesOf(wish);
+  exchange.hold(bytes);
   const call = exchange.callInfo();
   const entries = wish.requests.map(({ entry }) => entry);
   const lease = await leaseFor(service, { model: wish.model, entries }, call);
@@ -48,11 +52,25 @@ export async function answerWish(
   const echo = Buffer.from(wish.echo).toString();
   const told: object = wish.told === undefined ? {} : JSON.parse(Buffer.from(wish.told).toString());
   const writer = write({ model, includeUsage: wish.includeUsage, echo, told, arrivedMs });
-  const made = { ...asked, lease, call, answer: new TextAnswer(writer, echo) };
+  const others = Array.from({ length: count - 1 }, (_, other) => writer.choice?.(other + 1) ?? writer);
+  const choices = [writer, ...others].map((each) => new TextAnswer(each, echo, count));
+  const made = { ...asked, lease, call, choices, after: (all: readonly MadeText[]) => writer.after?.(all) ?? [] };
   return wish.isStream ? stream(made, writer.form, exchange) : whole(made, wish.schema, exchange);
 }
 
 const NONE = new Uint8Array(0);
+/** Bytes of the requests for all choices at most, each of which gets its own copy. */
+const MAX_COPIED_BYTES = 16 * 1024 * 1024;
+
+/**
+ * The memory of the copies of a request for further choices, and the number of all choices. Throws `invalid_argument`
+ * for too many of a large one.
+ */
+function copiesOf({ count = 1, requests }: TextWish): readonly [bytes: number, count: number] {
+  const length = requests.reduce((most, { request }) => Math.max(most, request.length), 0);
+  if (count === 1 || count * length <= MAX_COPIED_BYTES) return [(count - 1) * length, count];
+  throw wrongMember("n", `${count} for a request of ${length} bytes`, `${MAX_COPIED_BYTES} bytes in all choices`);
+}
 
 /** Decodes a body, in a codec thread if it is large. */
 export async function readBody<Wish>(
@@ -69,42 +87,74 @@ interface Made {
   readonly entry: string;
   readonly call: CallOptions;
   readonly request: Uint8Array;
-  readonly answer: TextAnswer;
+  /** The request about a file. */
+  readonly facts?: { readonly request: string };
+  /** One at least. */
+  readonly choices: readonly TextAnswer[];
+  /** The parts behind the ends of all choices. */
+  readonly after: (all: readonly MadeText[]) => readonly string[];
 }
 
 /** Counts the memory of the kept part of an answer, each time it is called. */
-function holder(answer: TextAnswer, exchange: HttpExchange): () => void {
+function holder(choices: readonly TextAnswer[], exchange: HttpExchange): () => void {
   let held = 0;
   return () => {
-    const bytes = answer.heldBytes;
+    const bytes = choices.reduce((sum, { heldBytes }) => sum + heldBytes, 0);
     exchange.hold(bytes - held);
     held = bytes;
   };
 }
 
-async function whole(
-  { lease, answer, ...asked }: Made,
-  schema: TextWish["schema"],
-  exchange: HttpExchange,
-): Promise<HttpAnswer> {
+/**
+ * Makes all choices at the same time, each by a run of its own, which is admitted and counted as one. If one fails the
+ * others are ended, and its error is that of all.
+ */
+async function makeChoices(
+  { lease, choices, after: _, ...asked }: Made,
+  run: (choice: TextAnswer, infer: (take: TakePart) => Promise<void>) => Promise<void>,
+): Promise<void> {
+  const [first] = choices;
+  if (choices.length === 1 && first !== undefined) return run(first, (take) => inferText(lease, { ...asked, take }));
+  const { source, leave } = followSignal(asked.call.signal);
+  const call = { ...asked.call, signal: source };
+  let failure: { readonly reason: unknown } | undefined;
+  const runs = choices.map(async (choice) => {
+    try {
+      await run(choice, (take) => inferText(lease, { ...asked, request: asked.request.slice(), call, take }));
+    } catch (reason) {
+      failure ??= { reason };
+      source.abort(reason);
+    }
+  });
+  await Promise.all(runs);
+  leave();
+  if (failure !== undefined) throw failure.reason;
+}
+
+type TakePart = Parameters<typeof inferText>[1]["take"];
+
+async function whole(made: Made, schema: TextWish["schema"], exchange: HttpExchange): Promise<HttpAnswer> {
   let headers: HttpAnswer["headers"] = {};
-  const hold = holder(answer, exchange);
-  const take = async (part: TextPart, given: NonNullable<HttpAnswer["headers"]>) => {
-    headers = { ...headers, ...given };
-    answer.add(part);
-    hold();
-  };
+  const hold = holder(made.choices, exchange);
   try {
     hold();
-    await inferText(lease, { ...asked, take });
+    await makeChoices(made, (choice, infer) =>
+      infer(async (part, given) => {
+        headers = { ...headers, ...given };
+        choice.add(part);
+        hold();
+      }),
+    );
   } finally {
-    lease.release();
+    made.lease.release();
   }
-  const made = answer.whole(schema && (await schemaCheck(schema)));
+  const [first, ...others] = made.choices;
+  const body = first?.whole(schema && (await schemaCheck(schema)), others) ?? "";
   // A text of a million characters that JSON escapes, as a client may have it echoed, takes long to write.
-  const isLong = answer.heldBytes > LARGE_MESSAGE_BYTES;
-  const body = isLong ? await exchange.encode(writeTextJob, [made]) : writeText(made);
-  return { contentType: typeof made === "string" ? "text/plain; charset=utf-8" : "application/json", body, headers };
+  const isLong = made.choices.some(({ heldBytes }) => heldBytes > LARGE_MESSAGE_BYTES);
+  const bytes = isLong ? await exchange.encode(writeTextJob, [body]) : writeText(body);
+  const contentType = typeof body === "string" ? "text/plain; charset=utf-8" : "application/json";
+  return { contentType, body: bytes, headers };
 }
 
 function writeText(made: object | string): Uint8Array {
@@ -126,25 +176,30 @@ interface Event {
   readonly parts?: number;
 }
 
-function stream({ lease, answer, ...asked }: Made, form: PartForm, exchange: HttpExchange): Promise<HttpAnswer> {
-  const hold = holder(answer, exchange);
+function stream(made: Made, form: PartForm, exchange: HttpExchange): Promise<HttpAnswer> {
+  const hold = holder(made.choices, exchange);
   const run = async (write: (event: Event) => Promise<void>): Promise<Event> => {
     let parts = 0;
-    const send = async (data: string, headers?: Event["headers"]) => {
+    // One after the other, whichever choice they are of.
+    let written = Promise.resolve();
+    const send = (data: string, headers?: Event["headers"]): Promise<void> => {
       parts++;
-      await write({ data, ...(headers && { headers }) });
+      written = written.then(() => write({ data, ...(headers && { headers }) }));
+      return written;
     };
     try {
-      const take = async (part: TextPart, headers: Event["headers"]) => {
-        const written = answer.partsOf(part);
-        hold();
-        for (const each of written) await send(each, headers);
-      };
-      await inferText(lease, { ...asked, take });
-      for (const each of answer.lastParts()) await send(each);
+      await makeChoices(made, async (choice, infer) => {
+        await infer(async (part, headers) => {
+          const own = choice.partsOf(part);
+          hold();
+          for (const each of own) await send(each, headers);
+        });
+        for (const each of choice.lastParts()) await send(each);
+      });
+      for (const each of made.after(made.choices.map((choice) => choice.made()))) await send(each);
       return { data: "", parts };
     } finally {
-      lease.release();
+      made.lease.release();
     }
   };
   const toPart = async ({ data, headers }: Event): Promise<HttpAnswer> => ({

@@ -91,17 +91,23 @@ export interface TextWriter {
   step(step: TextStep): readonly string[];
   /** The parts that end a stream, each of which is made once it is asked for. */
   end(made: MadeText): Iterable<string>;
-  /** The whole answer: what becomes JSON, or a plain text. */
-  whole(made: MadeText): object | string;
+  /** Creates the writer of another choice of the same answer; absent = it has one. */
+  choice?(index: number): TextWriter;
+  /** The parts behind the ends of all choices; absent = there are none. */
+  after?(choices: readonly MadeText[]): readonly string[];
+  /** The whole answer, with its other choices: what becomes JSON, or a plain text. */
+  whole(made: MadeText, others: readonly MadeText[]): object | string;
 }
 
-/** One answer while it is made: its parts one by one, or all of it. */
+/** One answer while it is made, or one of several choices: its parts one by one, or all of it. */
 export class TextAnswer {
   readonly #writer: TextWriter;
   readonly #calls: MadeCall[] = [];
   #heard: HeardSound = { segments: [], words: [] };
   readonly #texts = { text: "", reasoning: "", refusal: "" };
   readonly #echo: string;
+  /** Choices that share the limits. */
+  readonly #choices: number;
   #length: number;
   #pieces = 0;
   #spans = 0;
@@ -110,9 +116,10 @@ export class TextAnswer {
   #begunMs: number | undefined;
   #hasBegun = false;
 
-  constructor(writer: TextWriter, echo: string) {
+  constructor(writer: TextWriter, echo: string, choices = 1) {
     this.#writer = writer;
     this.#echo = echo;
+    this.#choices = choices;
     this.#length = echo.length;
   }
 
@@ -133,7 +140,7 @@ export class TextAnswer {
   /** The last parts of a stream, each of which is made once it is asked for. */
   *lastParts(): Iterable<string> {
     yield* this.#begin();
-    yield* this.#writer.end(this.#made());
+    yield* this.#writer.end(this.made());
   }
 
   /** Memory of the kept part of the answer: its characters, and the text that they become. */
@@ -154,11 +161,16 @@ export class TextAnswer {
     this.#check(limits);
   }
 
-  /** The whole answer; `check` gets its text if that is all of it, and has come to its end. */
-  whole(check?: (text: string) => void): object | string {
-    const { text, ...made } = this.#made();
+  /** The whole answer with its other choices; `check` gets each text that is all of one, and has come to its end. */
+  whole(check?: (text: string) => void, others: readonly TextAnswer[] = []): object | string {
+    const [own, ...rest] = [this, ...others].map((each) => each.#whole(check));
+    return this.#writer.whole(own as MadeText, rest);
+  }
+
+  #whole(check: ((text: string) => void) | undefined): MadeText {
+    const { text, ...made } = this.made();
     if (made.finish === "stop" && made.refusal === "" && made.calls.length === 0) check?.(text);
-    return this.#writer.whole({ ...made, text: this.#echo + text });
+    return { ...made, text: this.#echo + text };
   }
 
   #begin(): readonly string[] {
@@ -168,7 +180,8 @@ export class TextAnswer {
     return [...this.#writer.begin(), ...echo];
   }
 
-  #made(): MadeText {
+  /** All that has come of it. */
+  made(): MadeText {
     const finish = this.#finish ?? (this.#calls.length > 0 ? "tool_calls" : "stop");
     return {
       ...this.#texts,
@@ -226,8 +239,12 @@ export class TextAnswer {
   }
 
   #check({ characters, remedy }: Limits): void {
-    if (this.#length > characters) throw tooLong(`${characters} characters`, remedy);
-    if (this.#pieces > MAX_PIECES) throw tooLong(`${MAX_PIECES} parts`, remedy);
+    const [most, pieces] = [characters, MAX_PIECES].map((limit) => Math.floor(limit / this.#choices)) as [
+      number,
+      number,
+    ];
+    if (this.#length > most) throw tooLong(`${most} characters`, remedy);
+    if (this.#pieces > pieces) throw tooLong(`${pieces} parts`, remedy);
     if (this.#spans > MAX_SPANS) throw tooLong(`${MAX_SPANS} segments and words`, remedy);
   }
 }

@@ -8,6 +8,8 @@ export interface TextWish {
   readonly isStream: boolean;
   /** True = the last part has the usage. */
   readonly includeUsage: boolean;
+  /** Answers that the client wants to choose from, each of which is a run of the function; absent = one. */
+  readonly count?: number;
   /** Text before the answer, in UTF-8: a message between threads has room for few strings. */
   readonly echo: Uint8Array;
   /** Members of the request that the answer repeats, as JSON; absent = there are none. */

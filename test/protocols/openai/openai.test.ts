@@ -199,7 +199,8 @@ describe("a request that cannot be answered", () => {
     ["an address of an image", CHAT, image("https://a/b.png"), "messages[0].content[0].image_url.url", "not fetched"],
     ["no image", CHAT, image("data:image/png;base64,<>"), "messages[0].content[0].image_url.url", "no image"],
     ["a page", CHAT, image("data:text/html;base64,AAEC"), "messages[0].content[0].image_url.url", "no image"],
-    ["several choices", CHAT, chat("hi", { n: 2 }), "n", "n is 2; expected 1"],
+    ["too many choices", CHAT, chat("hi", { n: 129 }), "n", "n is 129; expected 128 at most"],
+    ["more runs than choices", "/v1/completions", { model: "talk", prompt: "a", n: 2, best_of: 3 }, "best_of", "2, as"],
     ["a number as text", CHAT, chat("hi", { max_tokens: "5" }), "max_tokens", "expected a whole number, 0 or more"],
     [
       "an unknown format",

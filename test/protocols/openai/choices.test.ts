@@ -1,0 +1,105 @@
+import { describe, expect, it } from "vitest";
+import { shareServer, startServer } from "../../helpers/start-server.ts";
+import { tempFolder } from "../../helpers/temp-folder.ts";
+import { postForParts } from "../../proxy/read-parts.ts";
+
+/** A function whose calls wait until there are as many as the client wants, so that none alone would end. */
+const HOOKS = `
+  let [calls, ended, waiting] = [0, 0, []];
+  async function* talk(text, more) {
+    const own = calls++;
+    if (text === "state") return yield JSON.stringify({ calls, ended });
+    try {
+      if (more.wait) await new Promise((resolve) => {
+        waiting.push(resolve);
+        if (waiting.length === more.wait) for (const each of waiting.splice(0)) each();
+      });
+      if (text === "fails" && own === 1) throw new Error("not this one");
+      while (text === "fails" || text === "endless") {
+        yield "word ";
+        await new Promise(setImmediate);
+      }
+      for (const word of text.split(" ")) yield word + " ";
+      yield { usage: { promptTokens: 3, completionTokens: 2 } };
+    } finally {
+      ended++;
+    }
+  }
+  export const chat = ({ messages, more }) => talk(messages.at(-1).text, more);
+  export const complete = ({ prompt, more }) => talk(prompt, more);
+`;
+
+const options = () => ({ stages: [{ driver: "null" }], hooks: `${tempFolder({ "hooks.mjs": HOOKS })}/hooks.mjs` });
+const serve = shareServer(options);
+const CHAT = "/v1/chat/completions";
+const chat = (text: string, more: object = {}) => ({ messages: [{ role: "user", content: text }], ...more });
+
+async function post(body: object, path = CHAT, url?: string) {
+  const answer = await fetch((url ?? (await serve()).httpUrl) + path, { method: "POST", body: JSON.stringify(body) });
+  return { status: answer.status, body: JSON.parse(await answer.text()) };
+}
+
+const USAGE = { prompt_tokens: 3, completion_tokens: 6, total_tokens: 9 };
+
+describe("several choices", () => {
+  it("are made at the same time by a run each, with the tokens of all", async () => {
+    const { body } = await post(chat("one two", { n: 3, wait: 3 }));
+    expect(body.choices).toEqual(
+      [0, 1, 2].map((index) => ({
+        index,
+        message: { role: "assistant", content: "one two ", refusal: null },
+        logprobs: null,
+        finish_reason: "stop",
+      })),
+    );
+    expect(body.usage).toEqual(USAGE);
+    const completed = await post({ prompt: "a", n: 2, best_of: 2, wait: 2, echo: true }, "/v1/completions");
+    expect(completed.body.choices.map(({ index, text }: { index: number; text: string }) => [index, text])).toEqual([
+      [0, "aa "],
+      [1, "aa "],
+    ]);
+  });
+
+  it("come in one stream, each part with its choice, the usage and [DONE] once", async () => {
+    const { httpUrl } = await serve();
+    const body = chat("one two", { n: 3, wait: 3, stream: true, stream_options: { include_usage: true } });
+    const events = await (await postForParts(httpUrl + CHAT, body)).rest();
+    const parts = events.slice(0, -1).map((event) => JSON.parse(event.slice("data: ".length)));
+    expect(events.filter((event) => event === "data: [DONE]")).toEqual([events.at(-1)]);
+    expect(new Set(parts.map(({ id, created }) => `${id} ${created}`)).size).toBe(1);
+    expect(parts.at(-1)).toMatchObject({ choices: [], usage: USAGE });
+    const choices = parts.slice(0, -1).flatMap((part) => part.choices);
+    for (const index of [0, 1, 2]) {
+      const own = choices.filter((choice) => choice.index === index);
+      expect(own.map(({ delta }) => delta.content)).toEqual(["", "one ", "two ", undefined]);
+      expect(own.map(({ finish_reason }) => finish_reason)).toEqual([null, null, null, "stop"]);
+    }
+  });
+
+  it("are one failure where one fails, which ends the others", async () => {
+    const { httpUrl } = await startServer(options());
+    const ask = async (body: object) => (await post(body, CHAT, httpUrl)).body;
+    expect(await ask(chat("fails", { n: 3, wait: 3 }))).toMatchObject({
+      error: { message: "The hook chat failed: not this one", type: "server_error" },
+    });
+    const ended = async () => JSON.parse((await ask(chat("state"))).choices[0].message.content).ended;
+    await expect.poll(ended).toBe(3);
+    const reader = await postForParts(httpUrl + CHAT, chat("endless", { n: 2, stream: true }));
+    expect(await reader.next("word ")).toBeDefined();
+    reader.leave();
+    await expect.poll(ended).toBe(5);
+  });
+
+  it("are admitted as so many runs", async () => {
+    const { httpUrl } = await startServer({ ...options(), maxQueue: 2 });
+    expect((await post(chat("a", { n: 2, wait: 2 }), CHAT, httpUrl)).status).toBe(200);
+    const { status, body } = await post(chat("a", { n: 3, wait: 3 }), CHAT, httpUrl);
+    expect([status, body.error.type]).toEqual([503, "server_error"]);
+  });
+});
+
+it("refuses many choices of a large request, each of which would get its own copy", async () => {
+  const { status, body } = await post(chat("a".repeat(200_000), { n: 128 }));
+  expect([status, body.error.param]).toEqual([400, "n"]);
+  expect(body.error.message).toMatch(/^n is 128 for a request of 200\d{3} bytes; expected 16777216 bytes in all/);
+});
