@@ -4,6 +4,7 @@ import { keepTickShape } from "../platform/async/keep-tick-shape.ts";
 import { TRANSPORT_LIMITS } from "../platform/limits/transport-limits.ts";
 import { toAuthority } from "../platform/net/listen.ts";
 import type { InferenceService } from "../serving/inference-service.ts";
+import { chosenProtocols } from "./chosen-protocols.ts";
 import { importGrpc, importHttp, type Opening, startGrpc, startHttp } from "./start-transport.ts";
 import type { SideAddress, TransportOptions, Transports } from "./transports.ts";
 import { bothTransports } from "./transports.ts";
@@ -42,7 +43,8 @@ export async function openTransports(
   if (routes.length > 0) log.warn(`hooks declare routes, but HTTP is not served: ${routes.join(", ")}`);
   const { PROTOCOLS } = await importProtocols();
   if (transportOptions.metrics !== undefined) transportOptions.page?.history.count(transportOptions.metrics);
-  const options = { ...transportOptions, protocols: PROTOCOLS };
+  const { servedProtocols } = transportOptions.settings.protocols;
+  const options = { ...transportOptions, protocols: chosenProtocols(PROTOCOLS, servedProtocols) };
   if (admin === undefined && metricsAddress === undefined) return openMain(service, { ...options, httpPolicy: policy });
   return openSeparate(service, options);
 }

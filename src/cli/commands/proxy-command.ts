@@ -15,6 +15,7 @@ import { MemoryBudget } from "../../platform/limits/memory/memory-budget.ts";
 import { permitCollections } from "../../platform/limits/memory/young-garbage.ts";
 import { sliceSettings } from "../../platform/limits/settings/server-settings.ts";
 import { createHttpServer, type HttpServer, type HttpServerOptions } from "../../proxy/http-server.ts";
+import { chosenProtocols } from "../../server/chosen-protocols.ts";
 import { openClientAccess } from "../../server/client-access.ts";
 import { GuardedService } from "../../server/guarded-service.ts";
 import { PROTOCOLS } from "../../server/protocols.ts";
@@ -88,7 +89,7 @@ async function openProxy(settings: Settings<"proxy">, env: Environment, log: Log
   const options = {
     host,
     port: httpPort,
-    protocols: PROTOCOLS,
+    protocols: chosenProtocols(PROTOCOLS, own.protocols.servedProtocols),
     settings: own,
     memory,
     ...openClientAccess(own, { proxies, authentication, log }),

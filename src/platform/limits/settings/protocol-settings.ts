@@ -1,7 +1,36 @@
-import { SERVE, type Setting } from "./setting.ts";
+import { BOTH, SERVE, type Setting } from "./setting.ts";
+
+/** Names of the protocols that may be left out. */
+export const OPTIONAL_PROTOCOLS = [
+  ...["openai", "ollama", "anthropic", "kserve", "kserve-v1", "tensorflow-serving", "simple-tensorflow-serving"],
+  ...["kibernetika", "sagemaker"],
+] as const;
+const NAME = `(?:${OPTIONAL_PROTOCOLS.join("|")})`;
+
+/** Checks for a protocol that a text of {@link PROTOCOL_SETTINGS} does not leave out. */
+export function isChosenProtocol(name: string, setting: string): boolean {
+  const names = setting.split(",", OPTIONAL_PROTOCOLS.length);
+  if (setting === "all" || !(OPTIONAL_PROTOCOLS as readonly string[]).includes(name)) return true;
+  return setting.startsWith("-") ? !names.includes(`-${name}`) : names.includes(name);
+}
 
 /** Settings of what protocols answer, over gRPC and HTTP. */
 export const PROTOCOL_SETTINGS = {
+  /** Protocols that are served, by their names; `-NAME` = all but that. Default `all`. */
+  servedProtocols: {
+    slice: "protocols",
+    flag: "protocols",
+    type: "text",
+    form: {
+      expected: `all, or names separated by commas, each or none of them behind a -: ${OPTIONAL_PROTOCOLS.join(", ")}`,
+      pattern: new RegExp(`^(?:all|${NAME}(?:,${NAME})*|-${NAME}(?:,-${NAME})*)$`),
+    },
+    placeholder: "NAMES",
+    default: "all",
+    help: "protocols that are served, or left out by a - before each, separated by commas",
+    details: `Their names are ${OPTIONAL_PROTOCOLS.map((name) => `\`${name}\``).join(", ")}; write \`--protocols=-ollama,-anthropic\` for all but these. The page needs \`kserve\`.`,
+    commands: BOTH,
+  },
   /** Sends raw `tensor_content` instead of typed fields in TensorFlow Serving answers. Default false. */
   tensorContent: {
     slice: "protocols",
