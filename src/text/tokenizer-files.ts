@@ -60,8 +60,8 @@ export interface TokenizerFiles {
 
 /**
  * Reads the files of a tokenizer as transformers writes them: `tokenizer.json`, and if they are there
- * `tokenizer_config.json`, `special_tokens_map.json`, `chat_template.jinja` and the model's `config.json`. Throws `failed_precondition` naming the
- * file and the fault.
+ * `tokenizer_config.json`, `special_tokens_map.json`, `chat_template.jinja` and the model's `config.json`. Throws
+ * `failed_precondition` naming the file and the fault.
  */
 export async function readTokenizerFiles(folder: string): Promise<TokenizerFiles> {
   const path = join(folder, "tokenizer.json");

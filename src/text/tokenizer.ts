@@ -78,7 +78,8 @@ export class Tokenizer {
 
   /**
    * The tokens of texts, as tensors. Long texts are worked on in turns of the event loop. Throws `invalid_argument` for
-   * values that are no text and for halves of surrogate pairs; with `refuse`, `out_of_range` for texts that are too long.
+   * values that are no text and for halves of surrogate pairs; with `refuse`, `out_of_range` for texts that are too
+   * long.
    */
   async encode(texts: readonly TextInput[], options: EncodeOptions = {}): Promise<EncodedTexts> {
     const rows: EncodedRow[] = [];

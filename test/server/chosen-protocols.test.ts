@@ -41,7 +41,7 @@ describe("protocols that a setting names", () => {
     expect(await send(httpUrl, "/api/tags", "GET")).toEqual(isOff("ollama"));
     expect(await send(httpUrl, "/v1/messages", "GET")).toEqual(isOff("anthropic"));
     expect((await send(httpUrl, "/v1/models/m", "GET"))[0]).toBe(200);
-    expect((await send(httpUrl, "/healthz", "GET"))[0]).toBe(200);
+    expect((await send(httpUrl, "/health", "GET"))[0]).toBe(200);
   });
 
   it("have no methods over gRPC otherwise", async () => {

@@ -100,6 +100,7 @@ describe("without flags", () => {
       drainTimeoutMs: 20_000,
       logLevel: "info",
       accessLog: false,
+      servedProtocols: "all",
       serverTiming: false,
       logFormat: "auto",
       logPath: undefined,
