@@ -10,6 +10,8 @@ keeps every promise, or breaks one that is known (test/simulation/serving/known-
 
   npm run check -- simulation --minutes 2            as many seeds as there is time for, from --from on
   npm run check -- simulation --seed 7               one history, with its last steps and its shortest form if it fails
+  npm run check -- simulation --histories 400 --brief so many, and only the first failure's reason
+  npm run check -- simulation --mutants              deliberate faults (test/simulation/serving/mutants.ts): each is found
   npm run check -- simulation --seed 7 --stop-at 31  ends in a debugger, if there is one, before that step`;
 
 /** Steps of a failing history that are printed. */
@@ -18,12 +20,16 @@ const LAST_STEPS = 40;
 const OPTIONS = {
   minutes: { type: "string", default: "2" },
   from: { type: "string", default: String(1 + (Date.now() % 2 ** 30)) },
+  histories: { type: "string" },
   seed: { type: "string" },
+  brief: { type: "boolean" },
+  mutants: { type: "boolean" },
   "stop-at": { type: "string" },
   help: { type: "boolean" },
 } as const;
 const { values: flags } = parseArgs({ options: OPTIONS });
 if (flags.help) console.log(HELP);
+else if (flags.mutants) process.exitCode = await (await import("./simulation-mutants.ts")).runMutants();
 else if (flags.seed !== undefined) process.exitCode = await replay(Number(flags.seed));
 else process.exitCode = await runMany(Number(flags.minutes) * 60_000, Number(flags.from));
 
@@ -42,19 +48,26 @@ async function replay(seed: number): Promise<number> {
 async function runMany(ms: number, from: number): Promise<number> {
   const [began, counts] = [performance.now(), { histories: 0, steps: 0, known: 0, ms: 0 }];
   let failed: number | undefined;
-  for (let seed = from; performance.now() - began < ms && failed === undefined; seed++) {
+  const most = Number(flags.histories ?? Number.POSITIVE_INFINITY);
+  const mayGoOn = () => counts.histories < most && (flags.histories !== undefined || performance.now() - began < ms);
+  let first = "";
+  for (let seed = from; mayGoOn() && failed === undefined; seed++) {
     const report = await simulate(makeHistory(seed));
     counts.histories++;
     counts.steps += report.steps;
     counts.ms += report.ms;
     if (report.known.length > 0) counts.known++;
-    if (report.violations.length > 0) failed = seed;
+    if (report.violations.length > 0) [failed, first] = [seed, report.violations[0]?.message ?? ""];
   }
   const days = (counts.ms / 86_400_000).toFixed(1);
   console.log(
     `${counts.histories} histories from seed ${from}, ${counts.steps} steps, ${days} simulated days; ${counts.known} with known faults`,
   );
   if (failed === undefined) return 0;
+  if (flags.brief) {
+    console.log(`seed ${failed}: ${first}`);
+    return 1;
+  }
   console.log(`seed ${failed} fails: npm run check -- simulation --seed ${failed}`);
   return replay(failed);
 }

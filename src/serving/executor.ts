@@ -1,7 +1,10 @@
-import { reasonText } from "../errors.ts";
 import type { Logger } from "../observability/logger.ts";
-import { MAX_TIMER_MS } from "../platform/limits/call-limits.ts";
+import type { LoadingSettings } from "../platform/limits/settings/server-settings.ts";
+import { type LoadOrder, LoadRun } from "./load-run.ts";
+import { ModelMemory, type ModelMemoryOptions } from "./model-memory.ts";
+import * as loads from "./plan/loads.ts";
 import { type Action, type Event, plan, type Residence, step, type Use, wakeOf } from "./plan/residence.ts";
+import { type Planned, Turns } from "./turns.ts";
 
 /** A copy that the executor acts on; it answers with events. */
 export interface Executed {
@@ -11,131 +14,170 @@ export interface Executed {
   act(action: Action): void;
 }
 
-/** Time after which a copy is planned again whose action could not begin, in milliseconds. */
-const AGAIN_MS = 1000;
+/** Limits of all models together, and what tells of the machine's and the process's memory, by default these. */
+interface ExecutorOptions extends Pick<ModelMemoryOptions, "free" | "used"> {
+  readonly loading: Pick<LoadingSettings, "loadThreads" | "modelMemoryBytes" | "memoryCheck">;
+  readonly log: Pick<Logger, "error">;
+}
 
 /**
- * Does what the plan says: it alone changes where copies are, one action after the other, and plans again after each of
- * them, after each event, and when time is up. It keeps a process alive only while memory is given back, for which
- * loads may wait. Nothing that goes wrong with one copy reaches the others, or who tells of an event.
+ * Does what the plan says: it alone changes where copies and loads are, one action after the other, and plans again
+ * after each of them, after each event, and when time is up.
  */
 export class Executor {
-  readonly #copies = new Map<Executed, Residence>();
-  /** Times at which they have to be planned without an event. */
-  readonly #wakes = new Map<Executed, number>();
-  /** Copies whose memory is given back. */
-  readonly #parking = new Set<Executed>();
-  /** Copies to be planned. */
-  readonly #due = new Set<Executed>();
-  #isTurning = false;
-  readonly #log: Pick<Logger, "error">;
-  /** Time at which the timer fires: no later than any of {@link #wakes}. */
-  #wakeAt = Number.POSITIVE_INFINITY;
-  #timer: NodeJS.Timeout | undefined;
+  readonly #turns: Turns;
+  readonly #places: Places;
+  readonly #copies = new Map<Executed, PlannedCopy>();
+  /** The books of the memory that models take. */
+  readonly memory: ModelMemory;
 
-  constructor(log: Pick<Logger, "error">) {
-    this.#log = log;
+  constructor({ loading, log, ...memory }: ExecutorOptions) {
+    this.#turns = new Turns(log);
+    this.#places = new Places(loading.loadThreads, this.#turns);
+    const limits = { maxBytes: loading.modelMemoryBytes, isChecked: loading.memoryCheck };
+    this.memory = new ModelMemory({ ...limits, ...memory }, this.#turns);
   }
 
   /** Takes charge of a copy that has been loaded. */
   adopt(copy: Executed): void {
-    this.#become(copy, { is: "resident" });
+    this.#copies.set(copy, new PlannedCopy(copy));
     this.look(copy);
   }
 
   /** Lets go of a copy; its later events count for nothing. */
   forget(copy: Executed): void {
+    const known = this.#copies.get(copy);
+    if (known === undefined) return;
+    known.isForgotten = true;
     this.#copies.delete(copy);
-    this.#wakes.delete(copy);
-    this.#parking.delete(copy);
-    this.#keepAlive();
+    this.#turns.forget(known);
   }
 
   /** Notes what has happened to a copy, and acts on it before this returns, unless an action is just beginning. */
   tell(copy: Executed, event: Event): void {
     const known = this.#copies.get(copy);
     if (known === undefined) return;
-    this.#become(copy, step(known, event, performance.now()));
-    this.look(copy);
+    known.residence = step(known.residence, event, performance.now());
+    this.#turns.take(known);
   }
 
   /** To be called when other times count for a copy. */
   look(copy: Executed): void {
-    this.#due.add(copy);
-    if (!this.#isTurning) this.#turn();
+    const known = this.#copies.get(copy);
+    if (known !== undefined) this.#turns.take(known);
   }
 
-  #become(copy: Executed, residence: Residence): void {
-    this.#copies.set(copy, residence);
-    if (residence.is === "parking") this.#parking.add(copy);
-    else this.#parking.delete(copy);
+  /** Begins a load, once the change that asks for it is whole. */
+  load(order: LoadOrder): PlannedLoad {
+    return new PlannedLoad(order, { turns: this.#turns, places: this.#places });
+  }
+}
+
+class PlannedCopy implements Planned {
+  readonly #copy: Executed;
+  residence: Residence = { is: "resident" };
+  isForgotten = false;
+
+  constructor(copy: Executed) {
+    this.#copy = copy;
   }
 
-  #turn(): void {
-    this.#isTurning = true;
-    try {
-      // A set that grows while it is iterated also visits the added elements.
-      for (const copy of this.#due) {
-        this.#due.delete(copy);
-        this.#tryToFollow(copy);
-      }
-    } finally {
-      this.#isTurning = false;
-      this.#keepAlive();
-    }
+  /** Loads may wait for memory that is given back. */
+  get isAwaited(): boolean {
+    return this.residence.is === "parking";
   }
 
-  #tryToFollow(copy: Executed): void {
-    try {
-      this.#follow(copy);
-    } catch (err) {
-      this.#log.error(`a model's copy was not changed as it should: ${reasonText(err)}`, { err });
-      if (!this.#copies.has(copy)) return;
-      this.#wakes.set(copy, performance.now() + AGAIN_MS);
-      this.#wakeBy(performance.now() + AGAIN_MS);
-    }
-  }
-
-  /** Acts on one copy until nothing is left to do. */
-  #follow(copy: Executed): void {
-    for (let known = this.#copies.get(copy); known !== undefined; known = this.#copies.get(copy)) {
-      const { use } = copy;
+  follow(): number {
+    while (!this.isForgotten) {
+      const { use } = this.#copy;
       const now = performance.now();
-      const action = plan(known, use, now);
-      if (action === undefined) {
-        const at = wakeOf(known, use, now);
-        this.#wakes.set(copy, at);
-        this.#wakeBy(at);
-        return;
-      }
-      this.#become(copy, step(known, action, now));
-      copy.act(action);
+      const action = plan(this.residence, use, now);
+      if (action === undefined) return wakeOf(this.residence, use, now);
+      this.residence = step(this.residence, action, now);
+      this.#copy.act(action);
+    }
+    return Number.POSITIVE_INFINITY;
+  }
+}
+
+/** The places of the loads that run at once, and those that wait for one, in their order. */
+class Places {
+  readonly #turns: Turns;
+  readonly #queue = new Set<PlannedLoad>();
+  #free: number;
+
+  constructor(count: number, turns: Turns) {
+    this.#free = count;
+    this.#turns = turns;
+  }
+
+  isTurnOf(load: PlannedLoad): boolean {
+    return this.#free > 0 && this.#first === load;
+  }
+
+  /** To be called after each change of a load, with what it was. */
+  change(planned: PlannedLoad, before: loads.Load): void {
+    const { load } = planned;
+    this.#free += Number(loads.hasPlace(before)) - Number(loads.hasPlace(load));
+    if (load.at.is === "queued") this.#queue.add(planned);
+    else this.#queue.delete(planned);
+    if (this.#first !== undefined && this.#free > 0) this.#turns.takeSoon(this.#first);
+  }
+
+  get #first(): PlannedLoad | undefined {
+    for (const first of this.#queue) return first;
+    return undefined;
+  }
+}
+
+/** One load, from its order to its end. */
+export class PlannedLoad implements Planned {
+  readonly #on: { readonly turns: Turns; readonly places: Places };
+  readonly #run: LoadRun;
+  #load: loads.Load;
+
+  constructor(order: LoadOrder, on: { readonly turns: Turns; readonly places: Places }) {
+    this.#on = on;
+    this.#load = loads.orderLoad(order.limits);
+    this.#run = new LoadRun(order, (event) => {
+      this.#become(loads.afterEvent(this.#load, event));
+      on.turns.takeSoon(this);
+    });
+    on.turns.takeSoon(this);
+  }
+
+  get load(): loads.Load {
+    return this.#load;
+  }
+
+  /** As {@link LoadRun.result}. */
+  get result(): LoadRun["result"] {
+    return this.#run.result;
+  }
+
+  /** True while its files are being loaded. */
+  get isLoading(): boolean {
+    return this.#load.at.is === "loading" || this.#load.at.is === "leaving";
+  }
+
+  get isAwaited(): boolean {
+    return this.#load.at.is !== "over";
+  }
+
+  follow(): number {
+    for (;;) {
+      const now = performance.now();
+      const facts = { ...this.#run.facts, hasTurn: this.#on.places.isTurnOf(this) };
+      const action = loads.planLoad(this.#load, facts, now);
+      if (action === undefined) return loads.loadWakeOf(this.#load);
+      this.#become(loads.afterAction(this.#load, action, now));
+      this.#run.act(action);
     }
   }
 
-  #wakeBy(at: number): void {
-    if (at >= this.#wakeAt) return;
-    this.#wakeAt = at;
-    clearTimeout(this.#timer);
-    const leftMs = Math.min(Math.max(1, Math.ceil(at - performance.now())), MAX_TIMER_MS);
-    this.#timer = setTimeout(() => this.#wake(), leftMs).unref();
-  }
-
-  #keepAlive(): void {
-    if (this.#parking.size > 0) this.#timer?.ref();
-    else this.#timer?.unref();
-  }
-
-  #wake(): void {
-    this.#timer = undefined;
-    this.#wakeAt = Number.POSITIVE_INFINITY;
-    const now = performance.now();
-    let next = Number.POSITIVE_INFINITY;
-    for (const [copy, at] of this.#wakes) {
-      if (at <= now) this.#due.add(copy);
-      else next = Math.min(next, at);
-    }
-    this.#wakeBy(next);
-    this.#turn();
+  #become(load: loads.Load): void {
+    const before = this.#load;
+    this.#load = load;
+    this.#on.places.change(this, before);
   }
 }

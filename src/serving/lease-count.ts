@@ -1,8 +1,14 @@
 /** Number of requests that hold a servable, and of threads that keep it for requests to come. */
 export class LeaseCount {
   readonly #idleListeners: (() => void)[] = [];
+  readonly #onIdle: () => void;
   #count = 0;
   #keeping = 0;
+
+  /** `onIdle` is called each time that no request holds the servable any more. */
+  constructor(onIdle: () => void = () => {}) {
+    this.#onIdle = onIdle;
+  }
 
   /** True while no request holds the servable. */
   get isIdle(): boolean {
@@ -15,6 +21,7 @@ export class LeaseCount {
 
   release(): void {
     this.#count--;
+    if (this.#count === 0) this.#onIdle();
     this.#tellIdle();
   }
 

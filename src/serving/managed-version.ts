@@ -1,10 +1,11 @@
-import { setTimeout as delay } from "node:timers/promises";
 import { ServingError } from "../errors.ts";
 import { unlessAborted } from "../platform/async/cancel-source.ts";
 import { settlesWithin } from "../platform/async/promises.ts";
 import type { AspiredVersion } from "./aspired-model.ts";
-import { loadInTime, retryBackoff, type VersionContext } from "./load-policy.ts";
+import type { PlannedLoad } from "./executor.ts";
+import type { VersionContext } from "./load-policy.ts";
 import type { ModelPlaces } from "./model-places.ts";
+import type { LoadLimits, Step } from "./plan/loads.ts";
 import { RETIRE_MS } from "./plan/residence.ts";
 import type { Servable } from "./servable.ts";
 import { ServedCopy } from "./served-copy.ts";
@@ -32,11 +33,12 @@ export class ManagedVersion {
   readonly #pursuit = new TargetPursuit({
     load: (target, signal) => this.#load(target, signal),
     unload: (target, signal) => this.#unload(target, signal),
+    isLoading: () => this.#run?.isLoading === true,
     // Its dependencies may have changed meanwhile.
     onReached: () => this.checkNeeds(),
   });
-  /** True while what a load needs is prepared, and if that has failed last. */
-  #isPreparing = false;
+  /** The last load for a target. */
+  #run: PlannedLoad | undefined;
 
   /** `onChange` is called after each change of {@link status}. */
   constructor(model: string, version: bigint, on: VersionContext<ManagedVersion>) {
@@ -166,45 +168,40 @@ export class ManagedVersion {
   }
 
   async #load(target: VersionTarget, signal: AbortSignal): Promise<void> {
-    const backoff = retryBackoff(this.#policy.loading.loadRetryMs);
-    this.#needs.names = target.aspired?.needs ?? [];
+    const version = target.aspired as AspiredVersion;
+    this.#needs.names = version.needs ?? [];
     if (this.#servable === undefined) this.#enter("START", undefined);
-    // A download is tried as long as its version is wanted: networks come back.
-    for (let left = target.retries; ; left -= this.#isPreparing ? 0 : 1) {
-      this.#isPreparing = false;
-      try {
-        if (changesHooksAlone(target, this.#loaded, this.#servable)) return await this.#replaceHooks(target, signal);
-        return await this.#replace(target, await this.#try(target, signal));
-      } catch (reason) {
-        if (signal.aborted) return;
-        this.#fail(target, reason, left > 0);
-      }
-      // By now, something else may be wanted.
-      if (left === 0 || this.#pursuit.target !== target) return;
-      await delay(backoff.next(), undefined, { signal }).catch(() => {});
-      if (signal.aborted) return;
-    }
+    this.#run = this.#policy.executor.load({
+      ...{ version, signal },
+      limits: this.#limits(target.retries),
+      facts: () => ({
+        hooksAlone: changesHooksAlone(target, this.#loaded, this.#servable),
+        hasNeeds: this.#needs.names.length > 0,
+        isFetched: version.prepare !== undefined,
+        // By now, something else may be wanted.
+        isWanted: this.#pursuit.target === target,
+      }),
+      prepare: (step) => this.#prepare(step, target, signal),
+      onLoad: () => {
+        if (this.#servable === undefined) this.#enter("LOADING", this.#failure);
+        this.#hooksReadAt = performance.now();
+      },
+      onFailure: (reason, isTriedAgain) => this.#fail(target, reason, isTriedAgain),
+    });
+    const loaded = await this.#run.result.catch(() => undefined);
+    if (loaded !== undefined) await this.#replace(target, loaded);
   }
 
-  async #try(target: VersionTarget, signal: AbortSignal): Promise<Servable> {
-    const { gate, loading } = this.#policy;
-    // Before it takes a place of the gate, which the models that it needs have to pass too.
-    if (this.#needs.names.length > 0) await this.#waitForNeeds(target, signal);
-    await this.#prepare(target, signal);
-    const attempt = () => {
-      if (this.#servable === undefined) this.#enter("LOADING", this.#failure);
-      this.#hooksReadAt = performance.now();
-      return loadInTime(target.aspired as AspiredVersion, { signal, timeoutMs: loading.loadTimeoutMs });
-    };
-    return gate.run(() => this.#pursuit.attempt(attempt), signal);
-  }
-
-  async #prepare({ aspired }: VersionTarget, signal: AbortSignal): Promise<void> {
-    if (aspired?.prepare === undefined) return;
+  async #prepare(step: Step, target: VersionTarget, signal: AbortSignal): Promise<void> {
+    if (step === "hooks") return this.#replaceHooks(target, signal);
+    if (step === "needs") return this.#waitForNeeds(target, signal);
     if (this.#servable === undefined) this.#enter("LOADING", this.#failure);
-    this.#isPreparing = true;
-    await aspired.prepare(signal);
-    this.#isPreparing = false;
+    await target.aspired?.prepare?.(signal);
+  }
+
+  #limits(retries: number): LoadLimits {
+    const { loadTimeoutMs: timeoutMs, loadRetryMs: maxPauseMs } = this.#policy.loading;
+    return { version: this.version, timeoutMs, retries, maxPauseMs };
   }
 
   async #waitForNeeds(target: VersionTarget, signal: AbortSignal): Promise<void> {
@@ -228,15 +225,15 @@ export class ManagedVersion {
 
   /** A servable that is unloaded while idle, unless its files were replaced or are gone: it would not load then. */
   #onDemand(loaded: Servable): ServedCopy {
-    const { needed, gate, loading } = this.#policy;
+    const { needed, executor } = this.#policy;
     const isCurrent = () => this.#pursuit.target === this.#loaded;
     const servable: ServedCopy = new ServedCopy(loaded, {
       ...this.#on,
       mayPark: () => isCurrent() && this.#on.isPresent(this.version),
       isNeeded: () => needed.dependentsOf(this.model).length > 0,
-      load: (signal, atOnce) => {
+      load: async (signal, atOnce) => {
         const version = this.#loaded?.aspired as AspiredVersion;
-        return gate.run(() => loadInTime(version, { signal, timeoutMs: loading.loadTimeoutMs }), signal, atOnce);
+        return (await executor.load({ version, limits: this.#limits(0), signal, atOnce }).result) as Servable;
       },
       onLoad: (failure) => {
         const isNews = failure !== undefined || this.#failure !== undefined;

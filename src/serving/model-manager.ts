@@ -2,9 +2,7 @@ import { invalidArgument, reasonText } from "../errors.ts";
 import type { Logger } from "../observability/logger.ts";
 import type { AspiredModel } from "./aspired-model.ts";
 import { Catalog } from "./catalog.ts";
-import { Executor } from "./executor.ts";
 import type { UnloadOptions } from "./inference-service.ts";
-import { LoadGate } from "./load-gate.ts";
 import { ManagedModel, type ModelPolicy } from "./managed-model.ts";
 import { NeededModels } from "./needed-models.ts";
 import { RequestedLoads } from "./requested-loads.ts";
@@ -12,7 +10,7 @@ import type { Servable } from "./servable.ts";
 import type { VersionStatus } from "./version-status.ts";
 
 /** Settings of a manager, and what its models need. */
-export interface ManagerOptions extends Omit<ModelPolicy, "executor" | "gate" | "isHeld" | "needed"> {
+export interface ManagerOptions extends Omit<ModelPolicy, "isHeld" | "needed"> {
   /** A name that also means the model while there is only one. */
   readonly alias?: string | undefined;
   /** Name of a model that is loaded after all others, which then do not wait for it. */
@@ -56,8 +54,7 @@ export class ModelManager {
     this.#last = last;
     this.#requested = new RequestedLoads({ catalog: this.catalog, needed: this.#needed, refresh });
     const isHeld = (name: string) => this.#requested.isHeld(name);
-    const gate = new LoadGate(policy.loading.loadThreads);
-    this.#policy = { ...policy, executor: new Executor(policy.log), gate, needed: this.#needed, isHeld };
+    this.#policy = { ...policy, needed: this.#needed, isHeld };
     this.#log = policy.log;
   }
 
@@ -198,6 +195,7 @@ export class ModelManager {
     for (const model of this.catalog.models()) if (model.isOver) this.catalog.delete(model.name);
     this.#needed.changed();
     for (const model of this.catalog.models()) model.checkNeeds();
+    this.#policy.executor.memory.changed();
     for (const listener of this.#changeListeners) listener();
     this.#waiting = this.#waiting.filter(({ isOver, resolve }) => {
       const goesOn = !isOver();

@@ -1,4 +1,4 @@
-import { setTimeout as delay } from "node:timers/promises";
+import { createDeferred, type Deferred } from "../platform/async/promises.ts";
 import { type FreeMemory, freeMemory } from "../platform/limits/memory/free-memory.ts";
 import {
   type IdleCopy,
@@ -9,8 +9,10 @@ import {
   planRoom,
   type RoomAction,
   reservedSize,
+  roomWakeOf,
   tooLarge,
 } from "./plan/memory.ts";
+import type { Planned, Turns } from "./turns.ts";
 
 /** A loaded model that may be unloaded to free its memory. */
 export interface Unloadable extends IdleCopy {
@@ -27,7 +29,7 @@ export interface ModelMemoryOptions {
   /** Refuses to load models that do not fit into the free memory. */
   readonly isChecked: boolean;
   /** Reads the size of the free memory; undefined if that is not known. */
-  readonly free?: () => Promise<FreeMemory | undefined>;
+  readonly free?: () => FreeMemory | undefined;
   /** Reads the memory use of this process. */
   readonly used?: () => number;
 }
@@ -52,17 +54,28 @@ export interface MemoryNeed {
   readonly signal?: AbortSignal | undefined;
 }
 
-/** Time between two checks for room while a load waits, in milliseconds. */
-const RETRY_MS = 20;
+/** A load that waits for room. */
+interface Waiting extends MemoryDemand {
+  /** The estimate from its files. */
+  readonly expected: number;
+  readonly share: Deferred<MemoryShare>;
+  again: number;
+}
+
+/** Time after which copies are chosen again that gave no memory, in milliseconds. */
+const AGAIN_MS = 1000;
 
 /**
  * Keeps the loaded models below a limit by unloading the least recently used ones, never one in use: the rows R of the
- * plan say when. An estimated size is compared with the growth of the process during the load, if no other load ran
+ * plan say when. It plans again after each change of its books, when copies become idle, and when time is up. An estimated size is compared with the growth of the process during the load, if no other load ran
  * meanwhile and the runtime was loaded before; the greater value counts.
  */
-export class ModelMemory {
+export class ModelMemory implements Planned {
   readonly #options: ModelMemoryOptions;
+  readonly #turns: Turns;
   #book: MemoryBook;
+  /** In the order in which they came. */
+  readonly #waiting = new Set<Waiting>();
   readonly #unloadable = new Set<Unloadable>();
   /** Sizes of models that were loaded before, by name. */
   readonly #known = new Map<string, KnownSize>();
@@ -71,8 +84,9 @@ export class ModelMemory {
   /** Names of the runtimes that have loaded a model. */
   readonly #runtimes = new Set<string>();
 
-  constructor(options: ModelMemoryOptions) {
+  constructor(options: ModelMemoryOptions, turns: Turns) {
     this.#options = options;
+    this.#turns = turns;
     const maxBytes = options.maxBytes > 0 ? options.maxBytes : Number.POSITIVE_INFINITY;
     this.#book = { maxBytes, usedBytes: 0, loads: 0, loadingBytes: 0, lastLoad: 0 };
   }
@@ -91,20 +105,62 @@ export class ModelMemory {
    * if models in use leave no room for it in time.
    */
   async reserve({ what, bytes: expected, signal }: MemoryNeed): Promise<MemoryShare> {
-    const { isChecked, free: readFree = freeMemory } = this.#options;
+    signal?.throwIfAborted();
     const bytes = reservedSize(expected, this.#known.get(what));
-    const need = { what, bytes, since: performance.now() };
-    for (;;) {
-      const free = isChecked ? await readFree() : undefined;
-      signal?.throwIfAborted();
-      const book = this.#book;
-      const action = this.#plan(need, free);
-      if (action?.do === "take") return this.#take(need, expected);
-      if (action?.do === "refuse") throw action.error;
-      if (action?.do === "park") await unloadAll(action.copies);
-      // Also after copies that gave nothing: what would give it may need a timer.
-      if (this.#book === book) await delay(RETRY_MS, undefined, signal && { signal });
+    const share = createDeferred<MemoryShare>();
+    const waiting = { what, bytes, expected, since: performance.now(), share, again: 0 };
+    const leave = () => {
+      this.#waiting.delete(waiting);
+      share.reject(signal?.reason);
+    };
+    signal?.addEventListener("abort", leave);
+    this.#waiting.add(waiting);
+    this.changed();
+    try {
+      return await share.promise;
+    } finally {
+      signal?.removeEventListener("abort", leave);
     }
+  }
+
+  /** To be called once copies may have become idle. */
+  changed(): void {
+    if (this.#waiting.size > 0) this.#turns.takeSoon(this);
+  }
+
+  get isAwaited(): boolean {
+    return this.#waiting.size > 0;
+  }
+
+  follow(): number {
+    let wake = Number.POSITIVE_INFINITY;
+    for (const waiting of this.#waiting) wake = Math.min(wake, this.#serve(waiting));
+    return wake;
+  }
+
+  /** Does what the plan says for one load; returns the time at which it has to be planned again without an event. */
+  #serve(waiting: Waiting): number {
+    const { isChecked, free = freeMemory } = this.#options;
+    const action = this.#plan(waiting, isChecked ? free() : undefined);
+    if (action === undefined) return roomWakeOf(waiting, this.#book, performance.now());
+    if (action.do === "park") {
+      void this.#makeRoom(waiting, action.copies);
+      return Number.POSITIVE_INFINITY;
+    }
+    this.#waiting.delete(waiting);
+    if (action.do === "take") waiting.share.resolve(this.#take(waiting));
+    else waiting.share.reject(action.error);
+    return Number.POSITIVE_INFINITY;
+  }
+
+  async #makeRoom(waiting: Waiting, copies: readonly Unloadable[]): Promise<void> {
+    const book = this.#book;
+    waiting.again = Number.POSITIVE_INFINITY;
+    // Copies leave one after the other, once this turn is over.
+    await Promise.resolve();
+    await unloadAll(copies);
+    waiting.again = this.#book === book ? performance.now() + AGAIN_MS : 0;
+    this.changed();
   }
 
   #plan(need: MemoryDemand, free?: FreeMemory): RoomAction<Unloadable> | undefined {
@@ -126,7 +182,7 @@ export class ModelMemory {
     };
   }
 
-  #take({ what, bytes }: MemoryDemand, expected: number): MemoryShare {
+  #take({ what, bytes, expected }: Waiting): MemoryShare {
     const measured = this.#measure();
     this.#add({ usedBytes: bytes, loads: 1, loadingBytes: bytes });
     let [held, isLoading] = [bytes, true];
@@ -161,6 +217,7 @@ export class ModelMemory {
   #add({ usedBytes = 0, loads = 0, loadingBytes = 0 }: Partial<MemoryBook>): void {
     const { usedBytes: used, loads: count, loadingBytes: loading, ...other } = this.#book;
     this.#book = { ...other, usedBytes: used + usedBytes, loads: count + loads, loadingBytes: loading + loadingBytes };
+    this.changed();
   }
 }
 

@@ -41,7 +41,7 @@ function toKnownFacts(loaded: Servable) {
 export class ServedCopy implements Servable, Unloadable, Executed {
   readonly name: string;
   readonly version: bigint;
-  readonly leases = new LeaseCount();
+  readonly leases = new LeaseCount(() => this.#options.policy.executor.memory.changed());
   readonly requests = new RequestCounter();
   readonly #options: CopyOptions;
   readonly #closing = new AbortController();
@@ -67,7 +67,7 @@ export class ServedCopy implements Servable, Unloadable, Executed {
     this.#options = options;
     this.#loaded = loaded;
     this.#facts = toKnownFacts(loaded);
-    options.policy.memory.add(this);
+    options.policy.executor.memory.add(this);
     options.policy.executor.adopt(this);
   }
 
@@ -149,9 +149,9 @@ export class ServedCopy implements Servable, Unloadable, Executed {
   }
 
   async close(): Promise<void> {
-    const { executor, memory } = this.#options.policy;
+    const { executor } = this.#options.policy;
     executor.forget(this);
-    memory.delete(this);
+    executor.memory.delete(this);
     this.#closing.abort(new ServingError("unavailable", "The model is being unloaded."));
     await this.#loading;
     this.#arrival?.reject(notLoaded(this, this.#closing.signal.reason));

@@ -53,6 +53,8 @@ export class VersionTarget {
 interface TargetSteps {
   load(target: VersionTarget, signal: AbortSignal): Promise<void>;
   unload(target: VersionTarget, signal: AbortSignal): Promise<void>;
+  /** True while files are being loaded. */
+  readonly isLoading: () => boolean;
   /** Called once no change is left to make. */
   onReached(): void;
 }
@@ -65,7 +67,6 @@ export class TargetPursuit {
   #done = this.#target;
   /** Ends the load of the present target, or the wait for it. */
   #abort = new AbortController();
-  #isAttempting = false;
   #isBusy = false;
 
   constructor(steps: TargetSteps) {
@@ -90,19 +91,9 @@ export class TargetPursuit {
     old.follow(target);
     // Equal files may have changed since their load began, which is noticed after it.
     const isStale = target.aspired?.fingerprint !== old.aspired?.fingerprint;
-    if (isStale || !this.#isAttempting) this.#abort.abort();
+    if (isStale || !this.#steps.isLoading()) this.#abort.abort();
     if (!this.#isBusy) void this.#approach();
     return target.done;
-  }
-
-  /** Runs one attempt to load. */
-  async attempt<T>(load: () => Promise<T>): Promise<T> {
-    this.#isAttempting = true;
-    try {
-      return await load();
-    } finally {
-      this.#isAttempting = false;
-    }
   }
 
   async #approach(): Promise<void> {

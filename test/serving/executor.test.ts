@@ -10,7 +10,10 @@ function execute() {
   vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout", "performance"] });
   onTestFinished(() => void vi.useRealTimers());
   const [done, errors]: [string[], string[]] = [[], []];
-  const executor = new Executor({ error: (message) => void errors.push(message) });
+  const executor = new Executor({
+    loading: { loadThreads: 1, modelMemoryBytes: 0, memoryCheck: false },
+    log: { error: (message) => void errors.push(message) },
+  });
   const adopt = (name: string, idleMs = 0, act: (what: string) => void = () => {}) => {
     const use = { idleMs, isHeld: false, mayPark: true, lastUse: performance.now() };
     const looks = { count: 0 };
@@ -65,7 +68,7 @@ describe("an action that cannot begin", () => {
       if (what === "park") throw new Error("no such thing");
     });
     executor.tell(copy, { is: "crowded", why: WHY });
-    expect(errors).toEqual(["a model's copy was not changed as it should: no such thing"]);
+    expect(errors).toEqual(["a model was not changed as it should: no such thing"]);
     expect(done).toEqual(["broken park", "other park"]);
     await vi.advanceTimersByTimeAsync(60_000);
     expect(done.slice(2).toSorted()).toEqual(["broken abandon", "other abandon"]);

@@ -5,24 +5,28 @@ import {
   sliceSettings,
 } from "../../src/platform/limits/settings/server-settings.ts";
 import type { AspiredModel, AspiredVersion } from "../../src/serving/aspired-model.ts";
+import { Executor } from "../../src/serving/executor.ts";
 import { type ManagerOptions, ModelManager } from "../../src/serving/model-manager.ts";
-import { ModelMemory } from "../../src/serving/model-memory.ts";
 import type { ServableSource } from "../../src/serving/repository/load-servable.ts";
 import { loadPipeline } from "../helpers/run-pipeline.ts";
 
 /** Settings of loading as they are given, and what a manager needs besides. */
 export type ManageOptions = Partial<Omit<ManagerOptions, "loading"> & LoadingSettings>;
 
-const LOADING: SettingOptions = { loadThreads: 2, loadTimeoutMs: 0, loadRetries: 0, loadRetryMs: 1 };
-const OPTIONS = {
-  memory: new ModelMemory({ maxBytes: 0, isChecked: false }),
-  log: createSilentLogger(),
+const LOADING: SettingOptions = {
+  loadThreads: 2,
+  loadTimeoutMs: 0,
+  loadRetries: 0,
+  loadRetryMs: 1,
+  memoryCheck: false,
 };
 
 /** A manager that has what it should serve, or has failed to load it. */
 export async function manage(models: readonly AspiredModel[], options: ManageOptions = {}): Promise<ModelManager> {
   const { loading } = sliceSettings({ ...LOADING, ...options });
-  const manager = new ModelManager({ ...OPTIONS, ...options, loading });
+  const { log = createSilentLogger() } = options;
+  const executor = new Executor({ loading, log });
+  const manager = new ModelManager({ executor, log, ...options, loading });
   manager.aspire(models);
   await manager.settled();
   return manager;

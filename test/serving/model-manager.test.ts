@@ -125,6 +125,7 @@ describe("what should be served", () => {
     manager.aspire([model(first.version)]);
     const given = await first.begun;
     manager.aspire([model(second.version)]);
+    await Promise.resolve();
     expect(given.aborted).toBe(true);
     first.open();
     second.open();

@@ -1,13 +1,21 @@
-import { describe, expect, it } from "vitest";
+import { describe, expect, it, onTestFinished, vi } from "vitest";
+import { createSilentLogger } from "../../src/observability/logger.ts";
 import type { FreeMemory } from "../../src/platform/limits/memory/free-memory.ts";
-import { type MemoryShare, ModelMemory } from "../../src/serving/model-memory.ts";
+import { Executor } from "../../src/serving/executor.ts";
+import type { MemoryShare, ModelMemory } from "../../src/serving/model-memory.ts";
 
 const MB = 2 ** 20;
 const needs = (megabytes: number, signal?: AbortSignal) => ({ what: "Version 1 of m", bytes: megabytes * MB, signal });
 
+/** The memory of an executor, with a limit in megabytes, as it finds machine and process. */
+function remember(megabytes: number, seen: { free?: () => FreeMemory | undefined; used?: () => number }): ModelMemory {
+  const loading = { loadThreads: 1, modelMemoryBytes: megabytes * MB, memoryCheck: seen.free !== undefined };
+  return new Executor({ loading, log: createSilentLogger(), ...seen }).memory;
+}
+
 /** A limit for some models, those that were unloaded, in order, and how to load one. */
 function limited(maxMegabytes: number, free?: FreeMemory) {
-  const memory = new ModelMemory({ maxBytes: maxMegabytes * MB, isChecked: true, free: async () => free });
+  const memory = remember(maxMegabytes, { free: () => free });
   const unloaded: string[] = [];
   const load = async (name: string, megabytes: number, lastUse: number, isIdle = true) => {
     const share = await memory.reserve({ what: name, bytes: megabytes * MB });
@@ -48,24 +56,42 @@ describe("a model that is to be loaded", () => {
     await load("other", 10, 3);
     expect(unloaded).toEqual([]);
     busy.isIdle = true;
+    memory.changed();
     await share;
     expect(unloaded).toEqual(["busy"]);
   });
 
-  it("lets everything else go on while a copy that counts as idle gives nothing", async () => {
+  it("asks a copy that counts as idle and gives nothing again later, not all the time", async () => {
+    vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout", "performance"] });
+    onTestFinished(() => void vi.useRealTimers());
     const { memory, unloaded, load } = limited(100);
     const stuck = await load("stuck", 80, 1);
     stuck.unload = async () => void unloaded.push("in vain");
     const share = memory.reserve(needs(50));
-    await expect.poll(() => unloaded.length).toBeGreaterThan(1);
+    await vi.advanceTimersByTimeAsync(500);
+    expect(unloaded).toEqual(["in vain"]);
+    await vi.advanceTimersByTimeAsync(1000);
+    expect(unloaded).toEqual(["in vain", "in vain"]);
     stuck.share.release();
     await share;
+  });
+
+  it("is refused once models in use have not become idle in time", async () => {
+    vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout", "performance"] });
+    onTestFinished(() => void vi.useRealTimers());
+    const { memory, load } = limited(100);
+    await load("busy", 80, 1, false);
+    const refused = expect(memory.reserve(needs(50))).rejects.toThrow(
+      "the models that are in use leave less of 100 MB",
+    );
+    await vi.advanceTimersByTimeAsync(10_010);
+    await refused;
   });
 
   it("waits no longer than its load", async () => {
     const { memory, load } = limited(100);
     await load("busy", 80, 1, false);
-    await expect(memory.reserve(needs(50, AbortSignal.timeout(30)))).rejects.toMatchObject({ name: "AbortError" });
+    await expect(memory.reserve(needs(50, AbortSignal.timeout(30)))).rejects.toMatchObject({ name: "TimeoutError" });
   });
 
   it("is refused where it is larger than all may be together, or turns out to be", async () => {
@@ -132,7 +158,7 @@ describe("the size of a model that is an estimate", () => {
   /** A memory of a process that takes so many megabytes at each look. */
   function measuring(...megabytes: number[]) {
     const used = () => (megabytes.shift() ?? 0) * MB;
-    return new ModelMemory({ maxBytes: 10_000 * MB, isChecked: false, used });
+    return remember(10_000, { used });
   }
   const load = async (memory: ModelMemory, estimate: number, runtime = "onnx") => {
     const share = await memory.reserve(needs(estimate));

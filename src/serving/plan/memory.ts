@@ -21,6 +21,8 @@ export interface MemoryDemand {
   readonly bytes: number;
   /** Its beginning, on the clock of performance.now(). */
   readonly since: number;
+  /** The time until which copies that were chosen for it may give their memory; infinite while they do. */
+  readonly again?: number;
 }
 
 /** A copy in memory that no request holds. */
@@ -60,20 +62,29 @@ export function planRoom<Copy extends IdleCopy>(seen: Seen<Copy>): RoomAction<Co
   const { need, book, idle, free, now } = seen;
   const lacking = book.usedBytes + need.bytes - book.maxBytes;
   const isFree = free === undefined || need.bytes <= free.bytes - book.loadingBytes;
-  const waitMs = book.loads > 0 ? WAIT_FOR_LOADS_MS : WAIT_MS;
   // R1: it is larger than all may be together.
   if (need.bytes > book.maxBytes) return { row: "R1", do: "refuse", error: tooLarge(need, book) };
   // R2: there is room.
   if (lacking <= 0 && isFree) return { row: "R2", do: "take" };
+  // R6: those that were chosen for it are on their way.
+  if (now < (need.again ?? 0)) return undefined;
   // R5: the machine has no room, and no load under way may turn out smaller.
   if (lacking <= 0 && free !== undefined && book.loads === 0)
     return { row: "R5", do: "refuse", error: notFree(need, free) };
   // R4: models in use did not become idle in time.
-  if (now - Math.max(need.since, book.lastLoad) > waitMs)
-    return { row: "R4", do: "refuse", error: allInUse(need, book) };
+  if (now > endOfWait(need, book)) return { row: "R4", do: "refuse", error: allInUse(need, book) };
   // R3: idle copies together have enough; those that were not used for longest go, and no more than it needs.
   const copies = lacking > 0 ? leastUsed(idle, lacking) : [];
   return copies.length > 0 ? { row: "R3", do: "park", copies } : undefined;
+}
+
+/** The time at which a load that waits has to be planned again without an event. */
+export function roomWakeOf(need: MemoryDemand, book: MemoryBook, now: number): number {
+  return need.again !== undefined && need.again > now ? need.again : endOfWait(need, book) + 1;
+}
+
+function endOfWait({ since }: MemoryDemand, { loads, lastLoad }: MemoryBook): number {
+  return Math.max(since, lastLoad) + (loads > 0 ? WAIT_FOR_LOADS_MS : WAIT_MS);
 }
 
 /** Idle copies that have so much memory together; none if all of them have less. */

@@ -1,7 +1,8 @@
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, it, onTestFinished } from "vitest";
-import { ModelMemory } from "../../../src/serving/model-memory.ts";
+import { createSilentLogger } from "../../../src/observability/logger.ts";
+import { Executor } from "../../../src/serving/executor.ts";
 import { loadServable } from "../../../src/serving/repository/load-servable.ts";
 import { createTensor } from "../../../src/tensor/tensor.ts";
 import { findPython } from "../../helpers/find-python.ts";
@@ -33,7 +34,8 @@ describe.skipIf(python === undefined)("a Python model whose load hangs", () => {
   it("loses its process and its share of the memory when the load is given up", async () => {
     const { options, pids } = stalling(0);
     const path = join(tempFolder({ model: "0123456789" }), "model");
-    const memory = new ModelMemory({ maxBytes: 10, isChecked: false });
+    const loadingLimits = { loadThreads: 1, modelMemoryBytes: 10, memoryCheck: false };
+    const { memory } = new Executor({ loading: loadingLimits, log: createSilentLogger() });
     const givingUp = new AbortController();
     const source = { name: "m", version: 1n, stages: [{ driver: "python", path }], options };
     const loading = loadServable(source, { ...loadOptions(), memory, signal: givingUp.signal });

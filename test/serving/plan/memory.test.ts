@@ -5,6 +5,7 @@ import {
   planRoom,
   type RoomAction,
   reservedSize,
+  roomWakeOf,
 } from "../../../src/serving/plan/memory.ts";
 
 const MB = 2 ** 20;
@@ -57,9 +58,13 @@ describe("a load of 50 MB", () => {
     ["30 used, 80 free, 1 loads of 30", "", "R2 take"],
     ["90 used, 9 free", "a 40 at 1", "R3 park a"],
     ["900 used, no limit", "a 40 at 1", "R2 take"],
+    ["90 used, waits -11s since, 1s again", "a 40 at 1", "wait"],
+    ["90 used, 0s again", "a 40 at 1", "R3 park a"],
+    ["50 used, 1s again", "", "R2 take"],
   ])("with %s, and %j idle: %s", (words, idle, expected) => {
     const free = numberOf(words, "free");
-    const need = { what: "m", bytes: 50 * MB, since: NOW + 1000 * (numberOf(words, "since") ?? 0) };
+    const [since, again] = ["since", "again"].map((name) => NOW + 1000 * (numberOf(words, name) ?? 0));
+    const need = { what: "m", bytes: 50 * MB, since: since ?? NOW, again: again ?? NOW };
     const left = free === undefined ? undefined : { bytes: free * MB, of: "this machine" };
     const action = planRoom({ need, book: toBook(words), idle: toIdle(idle), free: left, now: NOW });
     expect(toText(action).slice(0, expected.length)).toBe(expected);
@@ -78,6 +83,13 @@ test("a load that is larger than the limit is refused at once, and one of nothin
     );
   expect(plan(101, "a 200 at 1")).toContain("R1 refuse: m needs about 101 MB, and all models together may have 100 MB");
   expect(plan(0, "a 20 at 1")).toBe("R3 park a");
+});
+
+test("a load that waits is planned again when its time is up, or when it may choose copies again", () => {
+  const wakeS = (again: number, books: string) =>
+    (roomWakeOf({ what: "m", bytes: MB, since: NOW, again }, toBook(books), NOW) - NOW) / 1000;
+  expect([wakeS(0, ""), wakeS(0, "1 loads of 10"), wakeS(0, "5s last load")]).toEqual([10.001, 60.001, 15.001]);
+  expect([wakeS(NOW + 2000, ""), wakeS(Number.POSITIVE_INFINITY, "")]).toEqual([2, Number.POSITIVE_INFINITY]);
 });
 
 test("a size is what it was the last time, less where its files are smaller now", () => {

@@ -5,10 +5,11 @@ import { MemoryBudget } from "../../../src/platform/limits/memory/memory-budget.
 import { sliceSettings } from "../../../src/platform/limits/settings/server-settings.ts";
 import { Admission } from "../../../src/serving/admission.ts";
 import type { AspiredModel, AspiredVersion } from "../../../src/serving/aspired-model.ts";
+import { Executor } from "../../../src/serving/executor.ts";
 import type { Lease } from "../../../src/serving/inference-service.ts";
 import { Leases } from "../../../src/serving/leases.ts";
 import { type LoadFailure, ModelManager, type StateListener } from "../../../src/serving/model-manager.ts";
-import { ModelMemory } from "../../../src/serving/model-memory.ts";
+import type { ModelMemory } from "../../../src/serving/model-memory.ts";
 import { PoisonWatch } from "../../../src/serving/poison/poison-watch.ts";
 import type { Servable } from "../../../src/serving/servable.ts";
 import type { VersionStatus } from "../../../src/serving/version-status.ts";
@@ -45,10 +46,11 @@ export interface Door {
 
 /** Opens the model manager of the server to a simulation. */
 export function openManager(world: World, limits: Limits): Door {
-  const { modelMemory, ...loading } = limits;
+  const { modelMemory: modelMemoryBytes, ...given } = limits;
   const log = createSilentLogger();
-  const memory = new ModelMemory({ maxBytes: modelMemory, isChecked: false, used: () => 0 });
-  const manager = new ModelManager({ loading: sliceSettings(loading).loading, memory, log });
+  const { loading } = sliceSettings({ ...given, modelMemoryBytes, memoryCheck: false });
+  const executor = new Executor({ loading, log, used: () => 0 });
+  const manager = new ModelManager({ loading, executor, log });
   const service = {
     admission: new Admission(1000),
     memory: new MemoryBudget(1e9, undefined, false),
@@ -56,7 +58,12 @@ export function openManager(world: World, limits: Limits): Door {
     requestTimeoutMs: 0,
     partTimes: { firstPartTimeoutMs: 0, partTimeoutMs: 0 },
   };
-  return new ManagerDoor({ world, memory, manager, leases: new Leases(manager.catalog, service, { log }) });
+  return new ManagerDoor({
+    world,
+    memory: executor.memory,
+    manager,
+    leases: new Leases(manager.catalog, service, { log }),
+  });
 }
 
 interface ManagerParts {

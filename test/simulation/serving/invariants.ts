@@ -191,10 +191,12 @@ export class Invariants {
   /** P3: what answers is not unloaded while its files are gone or others: it could not be loaded again. */
   #stayResident(statuses: readonly VersionStatus[]): void {
     for (const { model, version } of statuses) {
-      const copy = this.#resident.get(`${model}/${version}`);
-      const isParked =
-        this.#states.get(`${model}/${version}`) === "AVAILABLE" && !this.#door.isResident(model, version);
-      if (copy !== undefined && isParked && !isThere(this.#wished, { ...copy.wish, hooks: copy.hooks }))
+      const slot = `${model}/${version}`;
+      // It may have been replaced, and what replaced it unloaded, in one step.
+      const isNew = (one: Copy) => one.slot === slot && one.loadedAt === this.#world.time.now;
+      const copy = this.#resident.has(slot) && (this.#world.copies.findLast(isNew) ?? this.#resident.get(slot));
+      const isParked = this.#states.get(slot) === "AVAILABLE" && !this.#door.isResident(model, version);
+      if (copy && isParked && !isThere(this.#wished, { ...copy.wish, hooks: copy.hooks }))
         this.#world.violate("P3", `${copy.title} is unloaded though it answers, and its files are gone`);
     }
     this.#noteResident(statuses);

@@ -1,0 +1,60 @@
+import { execFile } from "node:child_process";
+import { mkdir, readFile, rm } from "node:fs/promises";
+import { join } from "node:path";
+import { promisify } from "node:util";
+import { build, type Plugin } from "esbuild";
+import { MUTANT_HISTORIES, MUTANTS, type Mutant } from "../test/simulation/serving/mutants.ts";
+
+/** In the checkout, so that the packages are found from there. */
+const FOLDER = ".cache/mutants";
+/** Time after which a mutant that never ends counts as found, in milliseconds. */
+const LONGEST_MS = 180_000;
+
+/** Runs the simulation on each deliberate fault; resolves with the number of those that it does not find. */
+export async function runMutants(): Promise<number> {
+  await mkdir(FOLDER, { recursive: true });
+  let left = 0;
+  for (const mutant of MUTANTS) {
+    const found = await findMutant(mutant);
+    if (found === undefined) left++;
+    console.log(
+      `${found === undefined ? "NOT FOUND" : "found"}: a server that ${mutant.what} (${found ?? mutant.file})`,
+    );
+  }
+  await rm(FOLDER, { recursive: true });
+  console.log(`${MUTANTS.length - left} of ${MUTANTS.length} found within ${MUTANT_HISTORIES} histories`);
+  return left;
+}
+
+/** The seed that finds it, and what is broken. */
+async function findMutant(mutant: Mutant): Promise<string | undefined> {
+  const outfile = join(FOLDER, "check-simulation.mjs");
+  await build({
+    ...{ outfile, bundle: true, platform: "node", format: "esm", packages: "external", logLevel: "error" },
+    entryPoints: ["scripts/check-simulation.ts"],
+    plugins: [toPlugin(mutant)],
+  });
+  const flags = ["--from", "1", "--histories", String(MUTANT_HISTORIES), "--brief"];
+  try {
+    await promisify(execFile)(process.execPath, [outfile, ...flags], { timeout: LONGEST_MS });
+    return undefined;
+  } catch (reason) {
+    const { stdout = "", killed = false } = reason as { readonly stdout?: string; readonly killed?: boolean };
+    return killed ? "it never ends" : /^seed .+$/m.exec(stdout)?.[0];
+  }
+}
+
+function toPlugin({ file, from, to }: Mutant): Plugin {
+  const filter = new RegExp(`/src/serving/${file.replaceAll(".", "\\.")}$`);
+  return {
+    name: "mutant",
+    setup({ onLoad }) {
+      onLoad({ filter }, async ({ path }) => {
+        const text = await readFile(path, "utf8");
+        if (text.split(from, 3).length !== 2)
+          throw new Error(`${file} has "${from}" not once; expected it there once.`);
+        return { contents: text.replace(from, () => to), loader: "ts" };
+      });
+    },
+  };
+}

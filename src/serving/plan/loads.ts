@@ -1,0 +1,248 @@
+import { ServingError } from "../../errors.ts";
+
+/** One load of a version: from its order through its tries to its end. */
+export interface Load {
+  readonly at: Stage;
+  readonly limits: LoadLimits;
+  /** Further tries after one that fails. */
+  readonly triesLeft: number;
+  /** The next pause between two tries, in milliseconds. */
+  readonly pauseMs: number;
+  /** True if it takes no place of the loads that run at once. */
+  readonly isAtOnce: boolean;
+  /** The reason why nobody wants it any more. */
+  readonly cancelled?: { readonly reason: unknown };
+}
+
+/** Limits of one load, its text's version among them. */
+export interface LoadLimits {
+  readonly version: bigint;
+  /** Maximum time of a try, in milliseconds; 0 = none. */
+  readonly timeoutMs: number;
+  /** Further tries after the first has failed. */
+  readonly retries: number;
+  /** The longest pause between two tries, in milliseconds. */
+  readonly maxPauseMs: number;
+}
+
+/** The point that a load has reached. */
+type Stage =
+  /** A try begins, or goes on `after` a step of its preparation. */
+  | { readonly is: "due"; readonly after?: Step }
+  | { readonly is: "preparing"; readonly step: Step }
+  /** It waits for its place. */
+  | { readonly is: "queued" }
+  /** `until`: when it is given up. */
+  | { readonly is: "loading"; readonly hasPlace: boolean; readonly until: number }
+  /** It was given up, and ends; `until`: when others do not wait for that any more. */
+  | { readonly is: "leaving"; readonly hasPlace: boolean; readonly until: number; readonly reason: unknown }
+  | { readonly is: "loaded" }
+  /** `isFree`: that was no try. */
+  | { readonly is: "failed"; readonly reason: unknown; readonly isFree: boolean }
+  /** `until`: when it is tried again. */
+  | { readonly is: "resting"; readonly until: number }
+  | { readonly is: "over" };
+
+/**
+ * What comes before the files are loaded: `hooks` are replaced alone, after which nothing is left to load; `needs` are
+ * waited for, the models that its stages name; `files` are fetched.
+ */
+export type Step = "hooks" | "needs" | "files";
+
+/** Everything outside a load that decides about it, looked at just before it is planned. */
+export interface LoadFacts {
+  /** True if what serves needs other hooks alone. */
+  readonly hooksAlone: boolean;
+  /** True if its stages name other models. */
+  readonly hasNeeds: boolean;
+  /** True if its files have to be fetched. */
+  readonly isFetched: boolean;
+  /** False if other files are wanted by now, so that it is not tried again. */
+  readonly isWanted: boolean;
+  /** True if there is a place, and no other load has waited longer. */
+  readonly hasTurn: boolean;
+}
+
+/** Something that has happened to a load. */
+export type LoadEvent =
+  | { readonly is: "prepared" }
+  | { readonly is: "loaded" }
+  | { readonly is: "failed"; readonly reason: unknown }
+  /** One that was given up has ended. */
+  | { readonly is: "ended" }
+  | { readonly is: "cancelled"; readonly reason: unknown }
+  | { readonly is: "hurried" };
+
+/** Something to be done with a load. */
+type Deed =
+  | { readonly do: "prepare"; readonly step: Step }
+  | { readonly do: "queue" | "try again" | "let go" | "serve" }
+  | { readonly do: "load"; readonly hasPlace: boolean }
+  | { readonly do: "give up"; readonly reason: unknown }
+  /** Ends it without a word. */
+  | { readonly do: "end"; readonly reason: unknown }
+  /** `isLast`: it ends, too, be it that it would be tried again if its files were still wanted. */
+  | { readonly do: "fail"; readonly reason: unknown; readonly isTriedAgain: boolean; readonly isLast: boolean };
+
+/** Something to be done with a load, and the row that says so. */
+export type LoadAction = Deed & { readonly row: string };
+
+/** The shortest pause before a further try, in milliseconds. */
+const FIRST_PAUSE_MS = 1000;
+/** Time that a load which is given up gets to end before its place is free, in milliseconds. */
+const GRACE_MS = 1000;
+
+/** A load at one point. */
+type LoadAt<Is extends Stage["is"]> = Load & { readonly at: Extract<Stage, { readonly is: Is }> };
+
+type Row = (load: Load, facts: LoadFacts, now: number) => LoadAction | undefined;
+
+/** The table: the first row that holds acts. A wait has no row; {@link loadWakeOf} knows its end. */
+const ROWS: readonly Row[] = [
+  // Nobody wants it any more. What prepares it ends of itself; what is loaded serves, and is replaced after that.
+  row("L1", ["due", "queued", "resting", "failed"], {
+    when: ({ cancelled }) => cancelled !== undefined,
+    act: ({ cancelled }) => ({ do: "end", reason: cancelled?.reason }),
+  }),
+  row("L1", ["loading"], {
+    when: ({ cancelled }) => cancelled !== undefined,
+    act: ({ cancelled }) => ({ do: "give up", reason: cancelled?.reason }),
+  }),
+  // The model stays, whatever it needs, and takes no place.
+  row("L2", ["due"], {
+    when: ({ at }, { hooksAlone }) => at.after === undefined && hooksAlone,
+    act: () => ({ do: "prepare", step: "hooks" }),
+  }),
+  // Before it takes a place, which the models that it needs have to have too.
+  row("L3", ["due"], {
+    when: ({ at }, { hasNeeds }) => at.after === undefined && hasNeeds,
+    act: () => ({ do: "prepare", step: "needs" }),
+  }),
+  row("L4", ["due"], {
+    when: ({ at }, { isFetched }) => at.after !== "files" && isFetched,
+    act: () => ({ do: "prepare", step: "files" }),
+  }),
+  row("L5", ["due"], { act: () => ({ do: "queue" }) }),
+  // A load that has a place waits for it.
+  row("G1", ["queued"], { when: ({ isAtOnce }) => isAtOnce, act: () => ({ do: "load", hasPlace: false }) }),
+  row("G2", ["queued"], { when: (_, { hasTurn }) => hasTurn, act: () => ({ do: "load", hasPlace: true }) }),
+  row("L6", ["loading"], {
+    when: ({ at }, _, now) => at.until <= now,
+    act: ({ limits }) => ({ do: "give up", reason: tooLong(limits) }),
+  }),
+  // It does not end. It may run on, as native code does, and is closed if it comes to an end.
+  row("L7", ["leaving"], { when: ({ at }, _, now) => at.until <= now, act: () => ({ do: "let go" }) }),
+  row("L8", ["loaded"], { act: () => ({ do: "serve" }) }),
+  row("L9", ["failed"], {
+    when: ({ triesLeft }, { isWanted }) => triesLeft === 0 || !isWanted,
+    act: ({ at, triesLeft }) => ({ do: "fail", reason: at.reason, isTriedAgain: triesLeft > 0, isLast: true }),
+  }),
+  row("L10", ["failed"], {
+    act: ({ at }) => ({ do: "fail", reason: at.reason, isTriedAgain: true, isLast: false }),
+  }),
+  row("L11", ["resting"], { when: ({ at }, _, now) => at.until <= now, act: () => ({ do: "try again" }) }),
+];
+
+interface Rule<Is extends Stage["is"]> {
+  /** Absent = always. */
+  readonly when?: (load: LoadAt<Is>, facts: LoadFacts, now: number) => boolean;
+  readonly act: (load: LoadAt<Is>) => Deed;
+}
+
+function row<Is extends Stage["is"]>(id: string, stages: readonly Is[], { when = () => true, act }: Rule<Is>): Row {
+  const isAt = (load: Load): load is LoadAt<Is> => stages.some((is) => is === load.at.is);
+  return (load, facts, now) => (isAt(load) && when(load, facts, now) ? { row: id, ...act(load) } : undefined);
+}
+
+/** A load that has just been ordered. */
+export function orderLoad(limits: LoadLimits): Load {
+  const pauseMs = Math.min(FIRST_PAUSE_MS, limits.maxPauseMs);
+  return { at: { is: "due" }, limits, triesLeft: limits.retries, pauseMs, isAtOnce: false };
+}
+
+/** The action that a load needs now; undefined = none until {@link loadWakeOf}, or an event. */
+export function planLoad(load: Load, facts: LoadFacts, now: number): LoadAction | undefined {
+  for (const find of ROWS) {
+    const action = find(load, facts, now);
+    if (action !== undefined) return action;
+  }
+  return undefined;
+}
+
+/** The time at which a load has to be planned again without an event. */
+export function loadWakeOf({ at }: Load): number {
+  return "until" in at ? at.until : Number.POSITIVE_INFINITY;
+}
+
+/** True while it has one of the places of the loads that run at once. */
+export function hasPlace({ at }: Load): boolean {
+  return "hasPlace" in at && at.hasPlace;
+}
+
+/** The load after an event. One that comes too late changes nothing. */
+export function afterEvent(load: Load, event: LoadEvent): Load {
+  const { at } = load;
+  switch (event.is) {
+    case "cancelled":
+      return { ...load, cancelled: { reason: event.reason } };
+    case "hurried":
+      return { ...load, isAtOnce: true };
+    case "prepared":
+      if (at.is !== "preparing") return load;
+      return { ...load, at: at.step === "hooks" ? { is: "loaded" } : { is: "due", after: at.step } };
+    case "loaded":
+      return at.is === "loading" ? { ...load, at: { is: "loaded" } } : load;
+    case "failed":
+      if (at.is !== "preparing" && at.is !== "loading") return load;
+      // A download is tried as long as its version is wanted: networks come back.
+      return {
+        ...load,
+        at: { is: "failed", reason: event.reason, isFree: at.is === "preparing" && at.step === "files" },
+      };
+    case "ended":
+      return at.is === "leaving" ? { ...load, at: { is: "failed", reason: at.reason, isFree: false } } : load;
+  }
+}
+
+/** The load once an action has begun. */
+export function afterAction(load: Load, action: LoadAction, now: number): Load {
+  switch (action.do) {
+    case "prepare":
+      return { ...load, at: { is: "preparing", step: action.step } };
+    case "queue":
+      return { ...load, at: { is: "queued" } };
+    case "load":
+      return { ...load, at: { is: "loading", hasPlace: action.hasPlace, until: endOf(load, now) } };
+    case "give up":
+      return { ...load, at: { is: "leaving", hasPlace: hasPlace(load), until: now + GRACE_MS, reason: action.reason } };
+    case "let go":
+      return afterEvent(load, { is: "ended" });
+    case "try again":
+      return { ...load, at: { is: "due" } };
+    case "fail":
+      return action.isLast ? { ...load, at: { is: "over" } } : rest(load, now);
+    case "serve":
+    case "end":
+      return { ...load, at: { is: "over" } };
+  }
+}
+
+function endOf({ limits: { timeoutMs } }: Load, now: number): number {
+  return timeoutMs > 0 ? now + timeoutMs : Number.POSITIVE_INFINITY;
+}
+
+function rest(load: Load, now: number): Load {
+  const { at, limits, pauseMs } = load;
+  const triesLeft = at.is === "failed" && at.isFree ? load.triesLeft : load.triesLeft - 1;
+  return {
+    ...load,
+    at: { is: "resting", until: now + pauseMs },
+    triesLeft,
+    pauseMs: Math.min(2 * pauseMs, limits.maxPauseMs),
+  };
+}
+
+function tooLong({ version, timeoutMs }: LoadLimits): ServingError {
+  const message = `Version ${version} has not loaded within ${timeoutMs} ms (--load-timeout), and is given up.`;
+  return new ServingError("deadline_exceeded", message);
+}

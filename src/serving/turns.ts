@@ -1,0 +1,112 @@
+import { reasonText } from "../errors.ts";
+import type { Logger } from "../observability/logger.ts";
+import { MAX_TIMER_MS } from "../platform/limits/call-limits.ts";
+
+/** Something that acts as a plan says. */
+export interface Planned {
+  /** True while something waits for it, so that the process must not end. */
+  readonly isAwaited: boolean;
+  /** Acts until its plan has nothing left to do; returns the time at which it does again, without an event. */
+  follow(): number;
+}
+
+/** Time after which something is planned again that could not act, in milliseconds. */
+const AGAIN_MS = 1000;
+
+/**
+ * Lets everything that is planned act, one after the other: after each event, and when time is up. It keeps a process
+ * alive only while something is awaited. Nothing that goes wrong with one reaches the others, or who tells of an event.
+ */
+export class Turns {
+  /** Times at which each has to be planned without an event. */
+  readonly #wakes = new Map<Planned, number>();
+  readonly #awaited = new Set<Planned>();
+  /** Those to be planned. */
+  readonly #due = new Set<Planned>();
+  /** Those to be planned once the change that is being made is whole. */
+  readonly #soon = new Set<Planned>();
+  readonly #log: Pick<Logger, "error">;
+  #isTurning = false;
+  /** Time at which the timer fires: no later than any of {@link #wakes}. */
+  #wakeAt = Number.POSITIVE_INFINITY;
+  #timer: NodeJS.Timeout | undefined;
+
+  constructor(log: Pick<Logger, "error">) {
+    this.#log = log;
+  }
+
+  /** Plans one before this returns, unless another is just acting. */
+  take(one: Planned): void {
+    this.#due.add(one);
+    if (!this.#isTurning) this.#turn();
+  }
+
+  /** Plans one after the change that is being made, of which it may see a half now. */
+  takeSoon(one: Planned): void {
+    if (this.#soon.size === 0) queueMicrotask(() => this.#takeAll());
+    this.#soon.add(one);
+  }
+
+  /** Lets go of one. */
+  forget(one: Planned): void {
+    for (const each of [this.#wakes, this.#awaited, this.#due, this.#soon]) each.delete(one);
+    this.#keepAlive();
+  }
+
+  #takeAll(): void {
+    for (const one of this.#soon) this.#due.add(one);
+    this.#soon.clear();
+    if (!this.#isTurning) this.#turn();
+  }
+
+  #turn(): void {
+    this.#isTurning = true;
+    // A set that grows while it is iterated also visits the added elements.
+    for (const one of this.#due) {
+      this.#due.delete(one);
+      const at = this.#follow(one);
+      if (Number.isFinite(at)) this.#wakes.set(one, at);
+      else this.#wakes.delete(one);
+      if (one.isAwaited) this.#awaited.add(one);
+      else this.#awaited.delete(one);
+      this.#wakeBy(at);
+    }
+    this.#isTurning = false;
+    this.#keepAlive();
+  }
+
+  #follow(one: Planned): number {
+    try {
+      return one.follow();
+    } catch (err) {
+      this.#log.error(`a model was not changed as it should: ${reasonText(err)}`, { err });
+      return performance.now() + AGAIN_MS;
+    }
+  }
+
+  #wakeBy(at: number): void {
+    if (at >= this.#wakeAt) return;
+    this.#wakeAt = at;
+    clearTimeout(this.#timer);
+    const leftMs = Math.min(Math.max(1, Math.ceil(at - performance.now())), MAX_TIMER_MS);
+    this.#timer = setTimeout(() => this.#wake(), leftMs).unref();
+  }
+
+  #keepAlive(): void {
+    if (this.#awaited.size > 0) this.#timer?.ref();
+    else this.#timer?.unref();
+  }
+
+  #wake(): void {
+    this.#timer = undefined;
+    this.#wakeAt = Number.POSITIVE_INFINITY;
+    const now = performance.now();
+    let next = Number.POSITIVE_INFINITY;
+    for (const [one, at] of this.#wakes) {
+      if (at <= now) this.#due.add(one);
+      else next = Math.min(next, at);
+    }
+    this.#wakeBy(next);
+    this.#turn();
+  }
+}

@@ -1,0 +1,179 @@
+/** A deliberate fault of what decides, or does, what is served. */
+export interface Mutant {
+  /** The fault, as the end of "a server that ...". */
+  readonly what: string;
+  /** Path below `src/serving/`. */
+  readonly file: string;
+  /** Text that is there once, and what takes its place. */
+  readonly from: string;
+  readonly to: string;
+}
+
+/** Each is found by the simulation within this number of histories. */
+export const MUTANT_HISTORIES = 400;
+
+/** Faults of the plan, of the executor, and of what they act on. */
+export const MUTANTS: readonly Mutant[] = [
+  {
+    what: "loads as many models at once as there are",
+    file: "plan/loads.ts",
+    from: "when: (_, { hasTurn }) => hasTurn,",
+    to: "when: () => true,",
+  },
+  {
+    what: "gives a load's place away before the load that is given up has ended",
+    file: "plan/loads.ts",
+    from: "hasPlace: hasPlace(load), until: now + GRACE_MS",
+    to: "hasPlace: false, until: now + GRACE_MS",
+  },
+  {
+    what: "does not try again what has failed",
+    file: "plan/loads.ts",
+    from: "triesLeft === 0 || !isWanted",
+    to: "triesLeft >= 0 || !isWanted",
+  },
+  {
+    what: "never gives up a load",
+    file: "plan/loads.ts",
+    from: "when: ({ at }, _, now) => at.until <= now,\n    act: ({ limits })",
+    to: "when: () => false,\n    act: ({ limits })",
+  },
+  {
+    what: "goes on with a load that nobody wants any more",
+    file: "plan/loads.ts",
+    from: 'row("L1", ["loading"], {\n    when: ({ cancelled }) => cancelled !== undefined,',
+    to: 'row("L1", ["loading"], {\n    when: () => false,',
+  },
+  {
+    what: "waits for a load that was given up as long as that takes",
+    file: "plan/loads.ts",
+    from: 'row("L7", ["leaving"], { when: ({ at }, _, now) => at.until <= now,',
+    to: 'row("L7", ["leaving"], { when: () => false,',
+  },
+  {
+    what: "begins a load whose models are not there",
+    file: "plan/loads.ts",
+    from: "at.after === undefined && hasNeeds,",
+    to: "false && hasNeeds,",
+  },
+  {
+    what: "lets a load wait for a place that another load waits for",
+    file: "plan/loads.ts",
+    from: "when: ({ isAtOnce }) => isAtOnce, act",
+    to: "when: () => false, act",
+  },
+  {
+    what: "counts a download as a try",
+    file: "plan/loads.ts",
+    from: 'at.is === "failed" && at.isFree ? load.triesLeft',
+    to: "false ? load.triesLeft",
+  },
+  {
+    what: "loads the whole model for other hooks",
+    file: "plan/loads.ts",
+    from: "at.after === undefined && hooksAlone,",
+    to: "false && hooksAlone,",
+  },
+  {
+    what: "unloads a copy that a request holds",
+    file: "plan/residence.ts",
+    from: "return !isHeld && mayPark;",
+    to: "return mayPark;",
+  },
+  {
+    what: "unloads a copy whose files are gone",
+    file: "plan/residence.ts",
+    from: "return !isHeld && mayPark;",
+    to: "return !isHeld;",
+  },
+  {
+    what: "waits for memory that is not given back as long as that takes",
+    file: "plan/residence.ts",
+    from: "when: ({ copy, now }) => copy.until <= now,",
+    to: "when: () => false,",
+  },
+  {
+    what: "does not hurry a load that another load has come to wait for",
+    file: "plan/residence.ts",
+    from: "isUrgent(copy) && !copy.isAtOnce,",
+    to: "false,",
+  },
+  {
+    what: "never tries a model again that could not be loaded on demand",
+    file: "plan/residence.ts",
+    from: "isDemanded(copy) && now < copy.until,",
+    to: "isDemanded(copy),",
+  },
+  {
+    what: "loads more than the memory of all",
+    file: "plan/memory.ts",
+    from: "if (lacking <= 0 && isFree) return",
+    to: "if (lacking <= 10 && isFree) return",
+  },
+  {
+    what: "forgets that copies are on their way out of memory",
+    file: "model-memory.ts",
+    from: "waiting.again = Number.POSITIVE_INFINITY;",
+    to: "",
+  },
+  {
+    what: "does not look again once memory is free",
+    file: "model-memory.ts",
+    from: "loadingBytes: loading + loadingBytes };\n    this.changed();",
+    to: "loadingBytes: loading + loadingBytes };",
+  },
+  {
+    what: "does not look again once a copy is idle",
+    file: "lease-count.ts",
+    from: "if (this.#count === 0) this.#onIdle();",
+    to: "",
+  },
+  {
+    what: "tells nobody that a place is free",
+    file: "executor.ts",
+    from: "if (this.#first !== undefined && this.#free > 0) this.#turns.takeSoon(this.#first);",
+    to: "",
+  },
+  {
+    what: "lets no place go",
+    file: "executor.ts",
+    from: "this.#free += Number(loads.hasPlace(before)) - Number(loads.hasPlace(load));",
+    to: "this.#free -= Number(loads.hasPlace(load) && !loads.hasPlace(before));",
+  },
+  {
+    what: "plans a copy that is being closed",
+    file: "executor.ts",
+    from: "known.isForgotten = true;\n    this.#copies.delete(copy);\n    this.#turns.forget(known);",
+    to: "",
+  },
+  {
+    what: "plans in the middle of a change",
+    file: "turns.ts",
+    from: "if (this.#soon.size === 0) queueMicrotask(() => this.#takeAll());",
+    to: "queueMicrotask(() => this.#takeAll());\n    this.take(one);",
+  },
+  {
+    what: "wakes up once",
+    file: "turns.ts",
+    from: "this.#wakeBy(next);",
+    to: "",
+  },
+  {
+    what: "keeps what is loaded too late",
+    file: "load-run.ts",
+    from: "await servable.close();",
+    to: "",
+  },
+  {
+    what: "takes the end of an old try for that of the present one",
+    file: "load-run.ts",
+    from: "if (this.#givingUp.signal === signal) this",
+    to: "this",
+  },
+  {
+    what: "leaves requests waiting whose model could not be loaded",
+    file: "served-copy.ts",
+    from: 'policy.executor.tell(this, { is: "failed", error });\n      this.#arrive().reject(error);',
+    to: 'policy.executor.tell(this, { is: "failed", error });',
+  },
+];
