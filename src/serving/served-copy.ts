@@ -20,7 +20,7 @@ import { PastStatistics, RequestCounter, type ServableStatistics } from "./serva
 interface CopyOptions extends Pick<VersionContext<never>, "policy" | "idleUnloadMs" | "log"> {
   /** As {@link Use.mayPark}. */
   readonly mayPark: () => boolean;
-  /** Reports if other models need it, whose loads must not wait for places. */
+  /** As {@link Use.isNeeded}. */
   readonly isNeeded: () => boolean;
   /** Loads it again, in one try; at once when `atOnce` aborts. */
   readonly load: (signal: AbortSignal, atOnce: AbortSignal) => Promise<Servable>;
@@ -101,8 +101,14 @@ export class ServedCopy implements Servable, Unloadable, Executed {
   }
 
   get use(): Use {
-    const { idleUnloadMs, mayPark } = this.#options;
-    return { idleMs: idleUnloadMs(), isHeld: !this.leases.isIdle, mayPark: mayPark(), lastUse: this.lastUse };
+    const { idleUnloadMs, mayPark, isNeeded } = this.#options;
+    return {
+      ...{ idleMs: idleUnloadMs(), isHeld: !this.leases.isIdle, mayPark: mayPark(), lastUse: this.lastUse },
+      // All models are looked through.
+      get isNeeded() {
+        return isNeeded();
+      },
+    };
   }
 
   run(request: InferRequest): Promise<InferResponse> {
@@ -237,13 +243,13 @@ export class ServedCopy implements Servable, Unloadable, Executed {
 
   /** Never rejects. */
   async #load(isAtOnce: boolean): Promise<void> {
-    const { policy, log, isNeeded, load, onLoad } = this.#options;
+    const { policy, log, load, onLoad } = this.#options;
     const { signal } = this.#closing;
     this.#hurry = new AbortController();
     const began = performance.now();
     let loaded: Servable;
     try {
-      if (isAtOnce || isNeeded()) this.#hurry.abort();
+      if (isAtOnce) this.#hurry.abort();
       loaded = await load(signal, this.#hurry.signal);
     } catch (reason) {
       const error = notLoaded(this, reason);

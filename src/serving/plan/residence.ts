@@ -26,6 +26,8 @@ export interface Use {
   readonly isHeld: boolean;
   /** False if it could not be loaded again: its files have been replaced, or are gone. */
   readonly mayPark: boolean;
+  /** True if other models need it: a load of theirs, which has a place, may wait for it. */
+  readonly isNeeded: boolean;
   /** End of the last request or load, on the clock of performance.now(). */
   readonly lastUse: number;
 }
@@ -98,14 +100,8 @@ const ROWS: readonly Row[] = [
     act: ({ copy }) => ({ do: "refuse", error: copy.error }),
   }),
   // A request waits; all that come meanwhile have the same load.
-  row("I3", "failed", {
-    when: ({ copy }) => isDemanded(copy),
-    act: ({ copy }) => ({ do: "load", isAtOnce: isUrgent(copy) }),
-  }),
-  row("I3", "parked", {
-    when: ({ copy }) => isDemanded(copy),
-    act: ({ copy }) => ({ do: "load", isAtOnce: isUrgent(copy) }),
-  }),
+  row("I3", "failed", { when: ({ copy }) => isDemanded(copy), act: load }),
+  row("I3", "parked", { when: ({ copy }) => isDemanded(copy), act: load }),
   // A load that waits for a place must go on, since a load that has one waits for it.
   row("G3", "loading", {
     when: ({ copy }) => isUrgent(copy) && !copy.isAtOnce,
@@ -125,6 +121,10 @@ function row<Is extends Residence["is"]>(id: string, is: Is, { when, act }: Rule
 
 function isIn<Is extends Residence["is"]>(copy: Residence, is: Is): copy is In<Is> {
   return copy.is === is;
+}
+
+function load({ copy, use }: Seen<{ readonly demand: Demand }>): Deed {
+  return { do: "load", isAtOnce: isUrgent(copy) || use.isNeeded };
 }
 
 function isDemanded({ demand }: { readonly demand: Demand }): boolean {

@@ -14,7 +14,7 @@ import {
 
 const NOW = 100_000;
 const BROKEN = new ServingError("unavailable", "no file");
-const UNUSED: Use = { idleMs: 0, isHeld: false, mayPark: true, lastUse: NOW };
+const UNUSED: Use = { idleMs: 0, isHeld: false, mayPark: true, isNeeded: false, lastUse: NOW };
 
 /** Copies by their words: `resident`, `crowded`, `parking 5s` (left), `parked`, `failed -1s` (until), `loading`. */
 function toCopy(words: string): Residence {
@@ -28,11 +28,12 @@ function toCopy(words: string): Residence {
   return is === "loading" ? { is, demand, isAtOnce: words.includes("without a place") } : { is: "parked", demand };
 }
 
-/** Its use by words: `idle 5s used -6s held replaced`. */
+/** Its use by words: `idle 5s used -6s held replaced needed by others`. */
 function toUse(words: string): Use {
   const seconds = (name: string) => 1000 * Number(new RegExp(`${name} (-?[\\d.]+)s`).exec(words)?.[1] ?? 0);
   const [isHeld, mayPark] = [words.includes("held"), !words.includes("replaced")];
-  return { idleMs: seconds("idle"), lastUse: NOW + seconds("used"), isHeld, mayPark };
+  const isNeeded = words.includes("needed by others");
+  return { idleMs: seconds("idle"), lastUse: NOW + seconds("used"), isHeld, mayPark, isNeeded };
 }
 
 function toText(action: Action | undefined): string {
@@ -83,6 +84,19 @@ describe("a copy without memory", () => {
     ["loading demand at once without a place", "wait"],
   ])("that is %s: %s", (copy, expected) => {
     expect(planned(toCopy(copy), toUse("idle 5s used -9s"))).toBe(expected);
+  });
+});
+
+/** A model that a pipeline of another one needs is unloaded by the same rows as any other; the pipeline's next request loads it. */
+describe("an idle copy that other models need", () => {
+  test.each([
+    ["resident", "idle 5s used -5s needed by others", "I1 park: no request for 5 s"],
+    ["crowded", "needed by others", "R3 park: others need its memory"],
+    ["resident", "idle 5s used -6s needed by others held", "wait 5s"],
+    ["parked demand", "needed by others", "I3 load at once"],
+    ["failed 0s demand", "needed by others", "I3 load at once"],
+  ])("that is %s, with %j: %s", (copy, use, expected) => {
+    expect(planned(toCopy(copy), toUse(use))).toBe(expected);
   });
 });
 
