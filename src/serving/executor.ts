@@ -138,11 +138,8 @@ export class PlannedLoad implements Planned {
 
   constructor(order: LoadOrder, on: { readonly turns: Turns; readonly places: Places }) {
     this.#on = on;
-    this.#load = loads.orderLoad(order.limits);
-    this.#run = new LoadRun(order, (event) => {
-      this.#become(loads.afterEvent(this.#load, event));
-      on.turns.takeSoon(this);
-    });
+    this.#load = loads.orderLoad(order.limits, order.isAtOnce);
+    this.#run = new LoadRun(order, (event) => this.#tell(event));
     on.turns.takeSoon(this);
   }
 
@@ -153,6 +150,11 @@ export class PlannedLoad implements Planned {
   /** As {@link LoadRun.result}. */
   get result(): LoadRun["result"] {
     return this.#run.result;
+  }
+
+  /** Lets it go on without a place, if it waits for one. */
+  hurry(): void {
+    this.#tell({ is: "hurried" });
   }
 
   /** True while its files are being loaded. */
@@ -173,6 +175,11 @@ export class PlannedLoad implements Planned {
       this.#become(loads.afterAction(this.#load, action, now));
       this.#run.act(action);
     }
+  }
+
+  #tell(event: loads.LoadEvent): void {
+    this.#become(loads.afterEvent(this.#load, event));
+    this.#on.turns.takeSoon(this);
   }
 
   #become(load: loads.Load): void {

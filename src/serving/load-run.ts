@@ -9,8 +9,8 @@ export interface LoadOrder {
   readonly limits: LoadLimits;
   /** Ends it, with its reason. */
   readonly signal: AbortSignal;
-  /** Aborts when it has to wait for no place. */
-  readonly atOnce?: AbortSignal;
+  /** True if it takes no place. */
+  readonly isAtOnce?: boolean;
   /** As it is now; default: nothing has to be prepared, and its files are wanted. */
   readonly facts?: () => Partial<LoadFacts>;
   readonly prepare?: (step: Step, signal: AbortSignal) => Promise<void>;
@@ -34,15 +34,11 @@ export class LoadRun {
   constructor(order: LoadOrder, tell: (event: LoadEvent) => void) {
     this.order = order;
     this.#tell = tell;
-    const { signal, atOnce } = order;
-    this.#listen(signal, () => tell({ is: "cancelled", reason: signal.reason }));
-    if (atOnce !== undefined) this.#listen(atOnce, () => tell({ is: "hurried" }));
-  }
-
-  #listen(signal: AbortSignal, listener: () => void): void {
-    if (signal.aborted) listener();
-    else signal.addEventListener("abort", listener);
-    const leave = () => signal.removeEventListener("abort", listener);
+    const { signal } = order;
+    const cancel = () => tell({ is: "cancelled", reason: signal.reason });
+    if (signal.aborted) cancel();
+    else signal.addEventListener("abort", cancel);
+    const leave = () => signal.removeEventListener("abort", cancel);
     this.result.then(leave, leave);
   }
 

@@ -231,10 +231,8 @@ export class ManagedVersion {
       ...this.#on,
       mayPark: () => isCurrent() && this.#on.isPresent(this.version),
       isNeeded: () => needed.dependentsOf(this.model).length > 0,
-      load: async (signal, atOnce) => {
-        const version = this.#loaded?.aspired as AspiredVersion;
-        return (await executor.load({ version, limits: this.#limits(0), signal, atOnce }).result) as Servable;
-      },
+      load: (order) =>
+        executor.load({ ...order, version: this.#loaded?.aspired as AspiredVersion, limits: this.#limits(0) }),
       onLoad: (failure) => {
         const isNews = failure !== undefined || this.#failure !== undefined;
         if (isNews && this.#servable === servable && isCurrent()) this.#enter("AVAILABLE", failure);

@@ -7,9 +7,10 @@ import { NO_LIMITS } from "../platform/limits/call-limits.ts";
 import { hidePaths } from "../platform/text/hide-paths.ts";
 import type { ExampleInputs } from "../tensor/signature/example-inputs.ts";
 import { defaultSignatureName } from "../tensor/signature/signature.ts";
-import type { Executed } from "./executor.ts";
+import type { Executed, PlannedLoad } from "./executor.ts";
 import { LeaseCount } from "./lease-count.ts";
 import type { VersionContext } from "./load-policy.ts";
+import type { LoadOrder } from "./load-run.ts";
 import type { Unloadable } from "./model-memory.ts";
 import { type Action, RETIRE_MS, type Use } from "./plan/residence.ts";
 import type { Servable } from "./servable.ts";
@@ -22,8 +23,7 @@ interface CopyOptions extends Pick<VersionContext<never>, "policy" | "idleUnload
   readonly mayPark: () => boolean;
   /** As {@link Use.isNeeded}. */
   readonly isNeeded: () => boolean;
-  /** Loads it again, in one try; at once when `atOnce` aborts. */
-  readonly load: (signal: AbortSignal, atOnce: AbortSignal) => Promise<Servable>;
+  readonly load: (order: Pick<LoadOrder, "signal" | "isAtOnce">) => PlannedLoad;
   /** Called after each load on demand, with the reason if it failed. */
   readonly onLoad: (failure: unknown) => void;
 }
@@ -52,8 +52,8 @@ export class ServedCopy implements Servable, Unloadable, Executed {
   /** Settles all that wait for it to be loaded; undefined while none do. */
   #arrival: Deferred<Servable> | undefined;
   #loading: Promise<void> = Promise.resolve();
-  /** Aborts when the load that runs must wait for no other. */
-  #hurry = new AbortController();
+  /** The last load. */
+  #run: PlannedLoad | undefined;
   /** The memory that is being given back. */
   #leaving: { readonly since: number; readonly over: Deferred<void> } | undefined;
   /** Settles once what was unloaded has told its statistics. */
@@ -102,13 +102,8 @@ export class ServedCopy implements Servable, Unloadable, Executed {
 
   get use(): Use {
     const { idleUnloadMs, mayPark, isNeeded } = this.#options;
-    return {
-      ...{ idleMs: idleUnloadMs(), isHeld: !this.leases.isIdle, mayPark: mayPark(), lastUse: this.lastUse },
-      // All models are looked through.
-      get isNeeded() {
-        return isNeeded();
-      },
-    };
+    const { leases, lastUse } = this;
+    return { idleMs: idleUnloadMs(), isHeld: !leases.isIdle, mayPark: mayPark(), isNeeded, lastUse };
   }
 
   run(request: InferRequest): Promise<InferResponse> {
@@ -178,7 +173,7 @@ export class ServedCopy implements Servable, Unloadable, Executed {
     if (action.do === "park") this.#park(action.why);
     else if (action.do === "abandon") this.#abandon();
     else if (action.do === "load") this.#loading = this.#load(action.isAtOnce);
-    else if (action.do === "hurry") this.#hurry.abort();
+    else if (action.do === "hurry") this.#run?.hurry();
     else if (action.do === "refuse") this.#arrive().reject(action.error);
   }
 
@@ -245,12 +240,11 @@ export class ServedCopy implements Servable, Unloadable, Executed {
   async #load(isAtOnce: boolean): Promise<void> {
     const { policy, log, load, onLoad } = this.#options;
     const { signal } = this.#closing;
-    this.#hurry = new AbortController();
     const began = performance.now();
     let loaded: Servable;
     try {
-      if (isAtOnce) this.#hurry.abort();
-      loaded = await load(signal, this.#hurry.signal);
+      this.#run = load({ signal, isAtOnce });
+      loaded = (await this.#run.result) as Servable;
     } catch (reason) {
       const error = notLoaded(this, reason);
       if (!signal.aborted) this.#note(() => onLoad(error));

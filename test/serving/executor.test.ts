@@ -15,7 +15,7 @@ function execute() {
     log: { error: (message) => void errors.push(message) },
   });
   const adopt = (name: string, idleMs = 0, act: (what: string) => void = () => {}) => {
-    const use = { idleMs, isHeld: false, mayPark: true, isNeeded: false, lastUse: performance.now() };
+    const use = { idleMs, isHeld: false, mayPark: true, isNeeded: () => false, lastUse: performance.now() };
     const looks = { count: 0 };
     const copy: Executed & { now: Use } = {
       now: use,

@@ -14,14 +14,15 @@ const loaded = { name: "m" } as Servable;
 function oneByOne() {
   const loading = { loadThreads: 1, modelMemoryBytes: 0, memoryCheck: false };
   const executor = new Executor({ loading, log: createSilentLogger() });
-  const order = (load: (signal: AbortSignal) => Promise<Servable>, more: Partial<LoadOrder> = {}) =>
-    executor.load({ version: { version: 1n, fingerprint: "1", load }, limits: LIMITS, signal: NEVER, ...more }).result;
-  return order;
+  const begin = (load: (signal: AbortSignal) => Promise<Servable>, more: Partial<LoadOrder> = {}) =>
+    executor.load({ version: { version: 1n, fingerprint: "1", load }, limits: LIMITS, signal: NEVER, ...more });
+  const order = (...given: Parameters<typeof begin>) => begin(...given).result;
+  return { begin, order };
 }
 
 describe("loads over one place", () => {
   it("begin in their order, also after one that fails, and none before the change that asks for them is whole", async () => {
-    const order = oneByOne();
+    const { order } = oneByOne();
     const begun: number[] = [];
     const first = createDeferred<Servable>();
     const load = (number: number) => async () => {
@@ -42,7 +43,7 @@ describe("loads over one place", () => {
     const warnings: Error[] = [];
     const note = (warning: Error) => void warnings.push(warning);
     process.on("warning", note);
-    const order = oneByOne();
+    const { order } = oneByOne();
     const { signal } = new AbortController();
     for (let count = 0; count < 20; count++) await order(async () => loaded, { signal });
     await Promise.all(
@@ -55,7 +56,7 @@ describe("loads over one place", () => {
   });
 
   it("pass the place of one that nobody wants any more to the next, and take none for one that comes too late", async () => {
-    const order = oneByOne();
+    const { order } = oneByOne();
     const first = createDeferred<Servable>();
     const gone = new AbortController();
     const held = order(() => first.promise);
@@ -69,7 +70,7 @@ describe("loads over one place", () => {
   });
 
   it("keep it while one that is given up ends, and close what it has loaded all the same", async () => {
-    const order = oneByOne();
+    const { order } = oneByOne();
     const [first, gone] = [createDeferred<Servable>(), new AbortController()];
     const steps: string[] = [];
     const held = order(() => first.promise, { signal: gone.signal });
@@ -87,18 +88,20 @@ describe("loads over one place", () => {
   });
 
   it("are left to others by one that another load waits for", async () => {
-    const order = oneByOne();
-    const [first, hurry] = [createDeferred<Servable>(), new AbortController()];
+    const { begin, order } = oneByOne();
+    const first = createDeferred<Servable>();
     const held = order(() => first.promise);
-    const waiting = order(async () => loaded, { atOnce: hurry.signal });
-    hurry.abort();
-    expect(await waiting).toBe(loaded);
+    const waiting = begin(async () => loaded);
+    expect(await order(async () => loaded, { isAtOnce: true })).toBe(loaded);
+    expect(waiting.isLoading).toBe(false);
+    waiting.hurry();
+    expect(await waiting.result).toBe(loaded);
     first.resolve(loaded);
     await held;
   });
 
   it("are free again after a load that throws instead of rejecting, or whose failure cannot be told", async () => {
-    const order = oneByOne();
+    const { order } = oneByOne();
     const broken = () => {
       throw new Error("no promise");
     };

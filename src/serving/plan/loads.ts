@@ -155,9 +155,9 @@ function row<Is extends Stage["is"]>(id: string, stages: readonly Is[], { when =
 }
 
 /** A load that has just been ordered. */
-export function orderLoad(limits: LoadLimits): Load {
+export function orderLoad(limits: LoadLimits, isAtOnce = false): Load {
   const pauseMs = Math.min(FIRST_PAUSE_MS, limits.maxPauseMs);
-  return { at: { is: "due" }, limits, triesLeft: limits.retries, pauseMs, isAtOnce: false };
+  return { at: { is: "due" }, limits, triesLeft: limits.retries, pauseMs, isAtOnce };
 }
 
 /** The action that a load needs now; undefined = none until {@link loadWakeOf}, or an event. */

@@ -26,8 +26,8 @@ export interface Use {
   readonly isHeld: boolean;
   /** False if it could not be loaded again: its files have been replaced, or are gone. */
   readonly mayPark: boolean;
-  /** True if other models need it: a load of theirs, which has a place, may wait for it. */
-  readonly isNeeded: boolean;
+  /** Reports if other models need it: a load of theirs, which has a place, may wait for it. */
+  readonly isNeeded: () => boolean;
   /** End of the last request or load, on the clock of performance.now(). */
   readonly lastUse: number;
 }
@@ -124,7 +124,7 @@ function isIn<Is extends Residence["is"]>(copy: Residence, is: Is): copy is In<I
 }
 
 function load({ copy, use }: Seen<{ readonly demand: Demand }>): Deed {
-  return { do: "load", isAtOnce: isUrgent(copy) || use.isNeeded };
+  return { do: "load", isAtOnce: isUrgent(copy) || use.isNeeded() };
 }
 
 function isDemanded({ demand }: { readonly demand: Demand }): boolean {

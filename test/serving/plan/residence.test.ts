@@ -14,7 +14,7 @@ import {
 
 const NOW = 100_000;
 const BROKEN = new ServingError("unavailable", "no file");
-const UNUSED: Use = { idleMs: 0, isHeld: false, mayPark: true, isNeeded: false, lastUse: NOW };
+const UNUSED: Use = { idleMs: 0, isHeld: false, mayPark: true, isNeeded: () => false, lastUse: NOW };
 
 /** Copies by their words: `resident`, `crowded`, `parking 5s` (left), `parked`, `failed -1s` (until), `loading`. */
 function toCopy(words: string): Residence {
@@ -32,7 +32,7 @@ function toCopy(words: string): Residence {
 function toUse(words: string): Use {
   const seconds = (name: string) => 1000 * Number(new RegExp(`${name} (-?[\\d.]+)s`).exec(words)?.[1] ?? 0);
   const [isHeld, mayPark] = [words.includes("held"), !words.includes("replaced")];
-  const isNeeded = words.includes("needed by others");
+  const isNeeded = () => words.includes("needed by others");
   return { idleMs: seconds("idle"), lastUse: NOW + seconds("used"), isHeld, mayPark, isNeeded };
 }
 
