@@ -1,12 +1,12 @@
-import { ServingError } from "../errors.ts";
+import { failedPrecondition, ServingError } from "../errors.ts";
 import type { Logger } from "../observability/logger.ts";
 import type { AspiredModel, AspiredVersion } from "./aspired-model.ts";
 import type { LoadPolicy } from "./load-policy.ts";
 import { ManagedVersion } from "./managed-version.ts";
 import { ModelPlaces } from "./model-places.ts";
+import { labelProblems, planLabels, planVersions } from "./plan/versions.ts";
 import type { RequestLogOptions } from "./request-log.ts";
 import type { Traffic } from "./traffic.ts";
-import { VersionLabels } from "./version-labels.ts";
 import type { VersionStatus } from "./version-status.ts";
 
 /** Settings of a model's versions. */
@@ -27,7 +27,10 @@ export class ManagedModel {
   readonly #onChange: (status: VersionStatus, isNews: boolean) => void;
   /** Highest first. */
   readonly #versions: ManagedVersion[] = [];
-  readonly #labels: VersionLabels;
+  #labels: ReadonlyMap<string, bigint> = new Map();
+  #wantedLabels: Readonly<Record<string, bigint>> = {};
+  /** Messages of labels that could not be assigned, as logged last. */
+  #labelProblems: readonly string[] = [];
   #aspired: readonly AspiredVersion[] = [];
   #present: readonly bigint[] = [];
   #idleUnloadMs: number | undefined;
@@ -50,7 +53,6 @@ export class ManagedModel {
     this.#policy = policy;
     this.#onChange = onChange;
     this.#places = new ModelPlaces(name);
-    this.#labels = new VersionLabels(name);
   }
 
   /** The highest version that is available. */
@@ -110,7 +112,7 @@ export class ManagedModel {
 
   /** Labels with their versions; a label that should move stays at its old version until the new one is available. */
   get labels(): ReadonlyMap<string, bigint> {
-    return this.#labels.assigned;
+    return this.#labels;
   }
 
   /** True once every version that should be served is available or has failed. */
@@ -125,7 +127,8 @@ export class ManagedModel {
 
   /** The status of one of its versions. */
   statusOf({ status, version }: Pick<ManagedVersion, "status" | "version">): VersionStatus {
-    return { ...status, labels: this.#labels.of(version) };
+    const labels = [...this.#labels].filter(([, labelled]) => labelled === version).map(([label]) => label);
+    return { ...status, labels };
   }
 
   /** A version, loaded or not. */
@@ -150,7 +153,7 @@ export class ManagedModel {
     this.#traffic = traffic;
     this.#aspired = versions.toSorted((a, b) => (a.version < b.version ? 1 : -1));
     this.#present = present ?? versions.map(({ version }) => version);
-    this.#labels.wanted = labels;
+    this.#wantedLabels = labels;
     if (versions.length === 0) this.#isUnloaded = false;
     this.#route();
     this.approach();
@@ -182,24 +185,37 @@ export class ManagedModel {
    * version is unloaded only once a new one can answer.
    */
   approach(): void {
-    // Its own failure is reported by the load itself, and would start it again.
-    if (this.#isChanging || (this.#aspired.length > 0 && this.#policy.isHeld(this.name))) return;
+    if (this.#isChanging) return;
     this.#isChanging = true;
     const aspired = this.#isUnloaded ? [] : this.#aspired;
-    for (const one of aspired) this.#manage(one.version).aspire(one);
-    const mayDrop = aspired.length === 0 || aspired.some(({ version }) => this.find(version)?.servable !== undefined);
-    for (const managed of this.#versions) {
-      const isAspired = aspired.some(({ version }) => version === managed.version);
-      if (!isAspired && (mayDrop || managed.servable === undefined)) void managed.drop();
+    const wanted = aspired.map(({ version }) => version);
+    const known = this.#versions.map(({ version }) => version);
+    const isHeld = this.#aspired.length > 0 && this.#policy.isHeld(this.name);
+    for (const action of planVersions({ wanted, known, served: this.#served, isHeld })) {
+      const version = this.#manage(action.version);
+      if (action.do === "drop") void version.drop();
+      else version.aspire(aspired.find((one) => one.version === action.version) as AspiredVersion);
     }
     this.#forgetEnded();
     this.#isChanging = false;
-    if (this.isSettled) this.#labels.warnOfUnassigned(this.#policy.log);
+    if (!isHeld && this.isSettled) this.#warnOfLabels();
+  }
+
+  get #served(): readonly bigint[] {
+    return this.#versions.filter(({ servable }) => servable !== undefined).map(({ version }) => version);
+  }
+
+  /** Logs the labels that are not assigned as they should be; each once, as long as that lasts. */
+  #warnOfLabels(): void {
+    const problems = labelProblems(this.name, { wanted: this.#wantedLabels, assigned: this.#labels });
+    for (const text of problems) if (!this.#labelProblems.includes(text)) this.#policy.log.warn(text);
+    this.#labelProblems = problems;
   }
 
   /** Throws `failed_precondition` for a label whose version is not the one that it should be. */
   assertLabels(labels: Readonly<Record<string, bigint>>): void {
-    this.#labels.assertAssigned(labels);
+    const [problem] = labelProblems(this.name, { wanted: labels, assigned: this.#labels });
+    if (problem !== undefined) throw failedPrecondition(problem);
   }
 
   #manage(version: bigint): ManagedVersion {
@@ -226,8 +242,9 @@ export class ManagedModel {
 
   #route(): void {
     this.#current = this.#versions.find(({ servable }) => servable !== undefined);
-    const { allowLabelsForUnavailable } = this.#policy.loading;
-    this.#labels.assign((version) => allowLabelsForUnavailable || this.find(version)?.servable !== undefined);
+    const { allowLabelsForUnavailable: allowUnavailable } = this.#policy.loading;
+    const [wanted, assigned] = [this.#wantedLabels, this.#labels];
+    this.#labels = planLabels({ wanted, assigned, served: this.#served, allowUnavailable });
   }
 
   #forgetEnded(): void {
