@@ -1,8 +1,7 @@
 import type { Logger } from "../observability/logger.ts";
 import type { LoadingSettings } from "../platform/limits/settings/server-settings.ts";
-import { type LoadOrder, LoadRun } from "./load-run.ts";
+import { type LoadOrder, LoadPlaces, LoadRun } from "./load-run.ts";
 import { ModelMemory, type ModelMemoryOptions } from "./model-memory.ts";
-import * as loads from "./plan/loads.ts";
 import { type Action, type Event, plan, type Residence, step, type Use, wakeOf } from "./plan/residence.ts";
 import { type Planned, Turns } from "./turns.ts";
 
@@ -26,14 +25,14 @@ interface ExecutorOptions extends Pick<ModelMemoryOptions, "free" | "used"> {
  */
 export class Executor {
   readonly #turns: Turns;
-  readonly #places: Places;
+  readonly #places: LoadPlaces;
   readonly #copies = new Map<Executed, PlannedCopy>();
   /** The books of the memory that models take. */
   readonly memory: ModelMemory;
 
   constructor({ loading, log, ...memory }: ExecutorOptions) {
     this.#turns = new Turns(log);
-    this.#places = new Places(loading.loadThreads, this.#turns);
+    this.#places = new LoadPlaces(loading.loadThreads, this.#turns);
     const limits = { maxBytes: loading.modelMemoryBytes, isChecked: loading.memoryCheck };
     this.memory = new ModelMemory({ ...limits, ...memory }, this.#turns);
   }
@@ -68,8 +67,8 @@ export class Executor {
   }
 
   /** Begins a load, once the change that asks for it is whole. */
-  load(order: LoadOrder): PlannedLoad {
-    return new PlannedLoad(order, { turns: this.#turns, places: this.#places });
+  load(order: LoadOrder): LoadRun {
+    return new LoadRun(order, { turns: this.#turns, places: this.#places });
   }
 }
 
@@ -97,94 +96,5 @@ class PlannedCopy implements Planned {
       this.#copy.act(action);
     }
     return Number.POSITIVE_INFINITY;
-  }
-}
-
-/** The places of the loads that run at once, and those that wait for one, in their order. */
-class Places {
-  readonly #turns: Turns;
-  readonly #queue = new Set<PlannedLoad>();
-  #free: number;
-
-  constructor(count: number, turns: Turns) {
-    this.#free = count;
-    this.#turns = turns;
-  }
-
-  isTurnOf(load: PlannedLoad): boolean {
-    return this.#free > 0 && this.#first === load;
-  }
-
-  /** To be called after each change of a load, with what it was. */
-  change(planned: PlannedLoad, before: loads.Load): void {
-    const { load } = planned;
-    this.#free += Number(loads.hasPlace(before)) - Number(loads.hasPlace(load));
-    if (load.at.is === "queued") this.#queue.add(planned);
-    else this.#queue.delete(planned);
-    if (this.#first !== undefined && this.#free > 0) this.#turns.takeSoon(this.#first);
-  }
-
-  get #first(): PlannedLoad | undefined {
-    for (const first of this.#queue) return first;
-    return undefined;
-  }
-}
-
-/** One load, from its order to its end. */
-export class PlannedLoad implements Planned {
-  readonly #on: { readonly turns: Turns; readonly places: Places };
-  readonly #run: LoadRun;
-  #load: loads.Load;
-
-  constructor(order: LoadOrder, on: { readonly turns: Turns; readonly places: Places }) {
-    this.#on = on;
-    this.#load = loads.orderLoad(order.limits, order.isAtOnce);
-    this.#run = new LoadRun(order, (event) => this.#tell(event));
-    on.turns.takeSoon(this);
-  }
-
-  get load(): loads.Load {
-    return this.#load;
-  }
-
-  /** As {@link LoadRun.result}. */
-  get result(): LoadRun["result"] {
-    return this.#run.result;
-  }
-
-  /** Lets it go on without a place, if it waits for one. */
-  hurry(): void {
-    this.#tell({ is: "hurried" });
-  }
-
-  /** True while its files are being loaded. */
-  get isLoading(): boolean {
-    return this.#load.at.is === "loading" || this.#load.at.is === "leaving";
-  }
-
-  get isAwaited(): boolean {
-    return this.#load.at.is !== "over";
-  }
-
-  follow(): number {
-    for (;;) {
-      const now = performance.now();
-      const facts = { ...this.#run.facts, hasTurn: this.#on.places.isTurnOf(this) };
-      const action = loads.planLoad(this.#load, facts, now);
-      if (action === undefined) return loads.loadWakeOf(this.#load);
-      this.#become(loads.afterAction(this.#load, action, now));
-      this.#run.act(action);
-    }
-  }
-
-  #tell(event: loads.LoadEvent): void {
-    this.#become(loads.afterEvent(this.#load, event));
-    this.#on.turns.takeSoon(this);
-  }
-
-  #become(load: loads.Load): void {
-    const before = this.#load;
-    this.#load = load;
-    this.#on.places.change(this, before);
   }
 }

@@ -1,19 +1,20 @@
 import { createDeferred } from "../platform/async/promises.ts";
 import type { AspiredVersion } from "./aspired-model.ts";
-import type { LoadAction, LoadEvent, LoadFacts, LoadLimits, Step } from "./plan/loads.ts";
+import * as loads from "./plan/loads.ts";
 import type { Servable } from "./servable.ts";
+import type { Planned, Turns } from "./turns.ts";
 
 /** A load to be carried out, as its version knows it. */
 export interface LoadOrder {
   readonly version: AspiredVersion;
-  readonly limits: LoadLimits;
+  readonly limits: loads.LoadLimits;
   /** Ends it, with its reason. */
   readonly signal: AbortSignal;
   /** True if it takes no place. */
   readonly isAtOnce?: boolean;
   /** As it is now; default: nothing has to be prepared, and its files are wanted. */
-  readonly facts?: () => Partial<LoadFacts>;
-  readonly prepare?: (step: Step, signal: AbortSignal) => Promise<void>;
+  readonly facts?: () => Partial<loads.LoadFacts>;
+  readonly prepare?: (step: loads.Step, signal: AbortSignal) => Promise<void>;
   /** Called when its files begin to be loaded. */
   readonly onLoad?: () => void;
   /** Called after each try that fails. */
@@ -22,24 +23,59 @@ export interface LoadOrder {
 
 const PLAIN = { hooksAlone: false, hasNeeds: false, isFetched: false, isWanted: true };
 
-/** One load as it is carried out: it does what the plan says, and tells what has happened. */
-export class LoadRun {
-  readonly order: LoadOrder;
-  readonly #tell: (event: LoadEvent) => void;
+/** The places of the loads that run at once, and those that wait for one, in their order. */
+export class LoadPlaces {
+  readonly #turns: Turns;
+  readonly #queue = new Set<LoadRun>();
+  #free: number;
+
+  constructor(count: number, turns: Turns) {
+    this.#free = count;
+    this.#turns = turns;
+  }
+
+  isTurnOf(run: LoadRun): boolean {
+    return this.#free > 0 && this.#first === run;
+  }
+
+  /** To be called after each change of a load. */
+  change(run: LoadRun, { from, to }: { readonly from: loads.Load; readonly to: loads.Load }): void {
+    this.#free += Number(loads.hasPlace(from)) - Number(loads.hasPlace(to));
+    if (to.at.is === "queued") this.#queue.add(run);
+    else this.#queue.delete(run);
+    if (this.#first !== undefined && this.#free > 0) this.#turns.takeSoon(this.#first);
+  }
+
+  get #first(): LoadRun | undefined {
+    for (const first of this.#queue) return first;
+    return undefined;
+  }
+}
+
+/** One load as it is carried out, from its order to its end: it does what the plan says, and notes what has happened. */
+export class LoadRun implements Planned {
+  readonly #order: LoadOrder;
+  readonly #turns: Turns;
+  readonly #places: LoadPlaces;
   readonly #result = createDeferred<Servable | undefined>();
+  #load: loads.Load;
   #servable: Servable | undefined;
   /** Ends the try that loads. */
   #givingUp = new AbortController();
 
-  constructor(order: LoadOrder, tell: (event: LoadEvent) => void) {
-    this.order = order;
-    this.#tell = tell;
+  /** It begins once the change that asks for it is whole. */
+  constructor(order: LoadOrder, on: { readonly turns: Turns; readonly places: LoadPlaces }) {
+    this.#order = order;
+    this.#turns = on.turns;
+    this.#places = on.places;
+    this.#load = loads.orderLoad(order.limits, order.isAtOnce);
     const { signal } = order;
-    const cancel = () => tell({ is: "cancelled", reason: signal.reason });
+    const cancel = () => this.#tell({ is: "cancelled", reason: signal.reason });
     if (signal.aborted) cancel();
     else signal.addEventListener("abort", cancel);
     const leave = () => signal.removeEventListener("abort", cancel);
     this.result.then(leave, leave);
+    this.#turns.takeSoon(this);
   }
 
   /**
@@ -50,21 +86,53 @@ export class LoadRun {
     return this.#result.promise;
   }
 
-  get facts(): Omit<LoadFacts, "hasTurn"> {
-    return { ...PLAIN, ...this.order.facts?.() };
+  /** True while its files are being loaded. */
+  get isLoading(): boolean {
+    return this.#load.at.is === "loading" || this.#load.at.is === "leaving";
   }
 
-  act(action: LoadAction): void {
+  get isAwaited(): boolean {
+    return this.#load.at.is !== "over";
+  }
+
+  /** Lets it go on without a place, if it waits for one. */
+  hurry(): void {
+    this.#tell({ is: "hurried" });
+  }
+
+  follow(): number {
+    for (;;) {
+      const now = performance.now();
+      const facts = { ...PLAIN, ...this.#order.facts?.(), hasTurn: this.#places.isTurnOf(this) };
+      const action = loads.planLoad(this.#load, facts, now);
+      if (action === undefined) return loads.loadWakeOf(this.#load);
+      this.#become(loads.afterAction(this.#load, action, now));
+      this.#act(action);
+    }
+  }
+
+  #tell(event: loads.LoadEvent): void {
+    this.#become(loads.afterEvent(this.#load, event));
+    this.#turns.takeSoon(this);
+  }
+
+  #become(load: loads.Load): void {
+    const from = this.#load;
+    this.#load = load;
+    this.#places.change(this, { from, to: load });
+  }
+
+  #act(action: loads.LoadAction): void {
     if (action.do === "prepare") void this.#prepare(action.step);
-    else if (action.do === "load") void this.#load();
+    else if (action.do === "load") void this.#loadFiles();
     else if (action.do === "give up") this.#givingUp.abort(action.reason);
     else if (action.do === "serve") this.#result.resolve(this.#servable);
     else if (action.do === "end") this.#result.reject(action.reason);
     else if (action.do === "fail") this.#fail(action);
   }
 
-  async #prepare(step: Step): Promise<void> {
-    const { prepare, signal } = this.order;
+  async #prepare(step: loads.Step): Promise<void> {
+    const { prepare, signal } = this.#order;
     try {
       await prepare?.(step, signal);
       this.#tell({ is: "prepared" });
@@ -73,8 +141,8 @@ export class LoadRun {
     }
   }
 
-  async #load(): Promise<void> {
-    const { version, onLoad } = this.order;
+  async #loadFiles(): Promise<void> {
+    const { version, onLoad } = this.#order;
     this.#givingUp = new AbortController();
     const { signal } = this.#givingUp;
     try {
@@ -92,9 +160,9 @@ export class LoadRun {
     if (this.#givingUp.signal === signal) this.#tell({ is: "ended" });
   }
 
-  #fail({ reason, isTriedAgain, isLast }: Extract<LoadAction, { readonly do: "fail" }>): void {
+  #fail({ reason, isTriedAgain, isLast }: Extract<loads.LoadAction, { readonly do: "fail" }>): void {
     try {
-      this.order.onFailure?.(reason, isTriedAgain);
+      this.#order.onFailure?.(reason, isTriedAgain);
     } finally {
       if (isLast) this.#result.reject(reason);
     }

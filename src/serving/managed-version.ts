@@ -2,7 +2,7 @@ import { ServingError } from "../errors.ts";
 import { unlessAborted } from "../platform/async/cancel-source.ts";
 import { settlesWithin } from "../platform/async/promises.ts";
 import type { AspiredVersion } from "./aspired-model.ts";
-import type { PlannedLoad } from "./executor.ts";
+import type { LoadRun } from "./load-run.ts";
 import type { VersionContext } from "./load-policy.ts";
 import type { ModelPlaces } from "./model-places.ts";
 import type { LoadLimits, Step } from "./plan/loads.ts";
@@ -38,7 +38,7 @@ export class ManagedVersion {
     onReached: () => this.checkNeeds(),
   });
   /** The last load for a target. */
-  #run: PlannedLoad | undefined;
+  #run: LoadRun | undefined;
 
   /** `onChange` is called after each change of {@link status}. */
   constructor(model: string, version: bigint, on: VersionContext<ManagedVersion>) {

@@ -111,6 +111,8 @@ export class ModelMemory implements Planned {
     const waiting = { what, bytes, expected, since: performance.now(), share, again: 0 };
     const leave = () => {
       this.#waiting.delete(waiting);
+      // It may have been the last that was awaited.
+      this.#turns.takeSoon(this);
       share.reject(signal?.reason);
     };
     signal?.addEventListener("abort", leave);

@@ -7,10 +7,10 @@ import { NO_LIMITS } from "../platform/limits/call-limits.ts";
 import { hidePaths } from "../platform/text/hide-paths.ts";
 import type { ExampleInputs } from "../tensor/signature/example-inputs.ts";
 import { defaultSignatureName } from "../tensor/signature/signature.ts";
-import type { Executed, PlannedLoad } from "./executor.ts";
+import type { Executed } from "./executor.ts";
 import { LeaseCount } from "./lease-count.ts";
 import type { VersionContext } from "./load-policy.ts";
-import type { LoadOrder } from "./load-run.ts";
+import type { LoadOrder, LoadRun } from "./load-run.ts";
 import type { Unloadable } from "./model-memory.ts";
 import { type Action, RETIRE_MS, type Use } from "./plan/residence.ts";
 import type { Servable } from "./servable.ts";
@@ -23,7 +23,7 @@ interface CopyOptions extends Pick<VersionContext<never>, "policy" | "idleUnload
   readonly mayPark: () => boolean;
   /** As {@link Use.isNeeded}. */
   readonly isNeeded: () => boolean;
-  readonly load: (order: Pick<LoadOrder, "signal" | "isAtOnce">) => PlannedLoad;
+  readonly load: (order: Pick<LoadOrder, "signal" | "isAtOnce">) => LoadRun;
   /** Called after each load on demand, with the reason if it failed. */
   readonly onLoad: (failure: unknown) => void;
 }
@@ -53,7 +53,7 @@ export class ServedCopy implements Servable, Unloadable, Executed {
   #arrival: Deferred<Servable> | undefined;
   #loading: Promise<void> = Promise.resolve();
   /** The last load. */
-  #run: PlannedLoad | undefined;
+  #run: LoadRun | undefined;
   /** The memory that is being given back. */
   #leaving: { readonly since: number; readonly over: Deferred<void> } | undefined;
   /** Settles once what was unloaded has told its statistics. */

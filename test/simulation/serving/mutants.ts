@@ -130,15 +130,15 @@ export const MUTANTS: readonly Mutant[] = [
   },
   {
     what: "tells nobody that a place is free",
-    file: "executor.ts",
+    file: "load-run.ts",
     from: "if (this.#first !== undefined && this.#free > 0) this.#turns.takeSoon(this.#first);",
     to: "",
   },
   {
     what: "lets no place go",
-    file: "executor.ts",
-    from: "this.#free += Number(loads.hasPlace(before)) - Number(loads.hasPlace(load));",
-    to: "this.#free -= Number(loads.hasPlace(load) && !loads.hasPlace(before));",
+    file: "load-run.ts",
+    from: "this.#free += Number(loads.hasPlace(from)) - Number(loads.hasPlace(to));",
+    to: "this.#free -= Number(loads.hasPlace(to) && !loads.hasPlace(from));",
   },
   {
     what: "plans a copy that is being closed",

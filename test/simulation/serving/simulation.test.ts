@@ -1,7 +1,9 @@
+import { readFileSync } from "node:fs";
 import { describe, expect, it, test } from "vitest";
 import type { Command } from "./history.ts";
 import { KNOWN_FAULTS } from "./known-faults.ts";
 import { makeHistory } from "./make-history.ts";
+import { MUTANTS } from "./mutants.ts";
 import { DAY } from "./quiet-history.ts";
 import { type Report, simulate } from "./simulate.ts";
 
@@ -30,6 +32,11 @@ describe("what is served, through histories that chance makes", () => {
     expect(textsOf(report)).toEqual([]);
     expect(report.known).toContainEqual(expect.objectContaining({ id: violates, shape }));
   });
+});
+
+test.each(MUTANTS)("a server that $what can be made", ({ file, from }) => {
+  const text = readFileSync(new URL(`../../../src/serving/${file}`, import.meta.url), "utf8");
+  expect(text.split(from)).toHaveLength(2);
 });
 
 const one = (name: string, print: string, more = {}) => ({ name, versions: [{ version: 1, print, ...more }] });
