@@ -52,7 +52,7 @@ export class LoadPlaces {
   }
 }
 
-/** One load as it is carried out, from its order to its end: it does what the plan says, and notes what has happened. */
+/** One load as it is carried out, from its order to its end: it does as the plan says, and notes each event. */
 export class LoadRun implements Planned {
   readonly #order: LoadOrder;
   readonly #turns: Turns;

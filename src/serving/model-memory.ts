@@ -67,8 +67,9 @@ const AGAIN_MS = 1000;
 
 /**
  * Keeps the loaded models below a limit by unloading the least recently used ones, never one in use: the rows R of the
- * plan say when. It plans again after each change of its books, when copies become idle, and when time is up. An estimated size is compared with the growth of the process during the load, if no other load ran
- * meanwhile and the runtime was loaded before; the greater value counts.
+ * plan say when. It plans again after each change of its books, when copies become idle, and when time is up. An
+ * estimated size is compared with the growth of the process during the load, if no other load ran meanwhile and the
+ * runtime was loaded before; the greater value counts.
  */
 export class ModelMemory implements Planned {
   readonly #options: ModelMemoryOptions;

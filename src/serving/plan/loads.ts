@@ -10,7 +10,7 @@ export interface Load {
   readonly pauseMs: number;
   /** True if it takes no place of the loads that run at once. */
   readonly isAtOnce: boolean;
-  /** The reason why nobody wants it any more. */
+  /** The reason why it is not wanted any more. */
   readonly cancelled?: { readonly reason: unknown };
 }
 
@@ -44,7 +44,7 @@ type Stage =
   | { readonly is: "over" };
 
 /**
- * What comes before the files are loaded: `hooks` are replaced alone, after which nothing is left to load; `needs` are
+ * A step before the files are loaded: `hooks` are replaced alone, after which nothing is left to load; `needs` are
  * waited for, the models that its stages name; `files` are fetched.
  */
 export type Step = "hooks" | "needs" | "files";
@@ -99,7 +99,7 @@ type Row = (load: Load, facts: LoadFacts, now: number) => LoadAction | undefined
 
 /** The table: the first row that holds acts. A wait has no row; {@link loadWakeOf} knows its end. */
 const ROWS: readonly Row[] = [
-  // Nobody wants it any more. What prepares it ends of itself; what is loaded serves, and is replaced after that.
+  // It is not wanted any more. Its preparation ends of itself; once loaded it serves, and is replaced after that.
   row("L1", ["due", "queued", "resting", "failed"], {
     when: ({ cancelled }) => cancelled !== undefined,
     act: ({ cancelled }) => ({ do: "end", reason: cancelled?.reason }),

@@ -13,12 +13,12 @@ export interface VersionsSeen {
 /** Something to be done with one version, and the row that says so. */
 export interface VersionAction {
   readonly row: string;
-  /** `aspire`: it should be as it is wanted; `drop`: it should be unloaded. What is so already stays so. */
+  /** `aspire`: it should be as it is wanted; `drop`: it should be unloaded. Neither changes one that is so already. */
   readonly do: "aspire" | "drop";
   readonly version: bigint;
 }
 
-/** What versions of a model need, in order. A model stays available: what still answers goes once another does. */
+/** The actions that versions of a model need, in order. It stays available: one that answers goes once another does. */
 export function planVersions({ wanted, known, served, isHeld }: VersionsSeen): readonly VersionAction[] {
   // V1: the failure of such a load is reported by that, and would start it again.
   if (isHeld) return [];
@@ -26,7 +26,7 @@ export function planVersions({ wanted, known, served, isHeld }: VersionsSeen): r
   const aspired = wanted.map((version) => ({ row: "V2", do: "aspire", version }) as const);
   const others = known.filter((version) => !wanted.includes(version));
   const answers = wanted.length === 0 || wanted.some((version) => served.includes(version));
-  // V3: nobody wants it, and it does not answer. V4: it does, and so does one that is wanted, or none is.
+  // V3: it is not wanted, and does not answer. V4: it does, and so does one that is wanted, or none is.
   // It stays as long as it is the only one: that has no row.
   const dropped = others.flatMap((version) => {
     if (!served.includes(version)) return { row: "V3", do: "drop", version } as const;

@@ -87,7 +87,7 @@ describe("a copy without memory", () => {
   });
 });
 
-/** A model that a pipeline of another one needs is unloaded by the same rows as any other; the pipeline's next request loads it. */
+/** One that a pipeline of another model needs is unloaded by the rows that unload any: the next request loads it. */
 describe("an idle copy that other models need", () => {
   test.each([
     ["resident", "idle 5s used -5s needed by others", "I1 park: no request for 5 s"],

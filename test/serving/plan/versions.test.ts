@@ -4,7 +4,7 @@ import { labelProblems, planLabels, planVersions } from "../../../src/serving/pl
 /** Versions by their numbers: `3 1`. */
 const toVersions = (words: string) => words.split(" ").filter(Boolean).map(BigInt);
 
-/** What is done with the versions of a model that lists `known`, of which those in `served` answer. */
+/** The actions on the versions of a model that lists `known`, of which those in `served` answer. */
 function planned(wanted: string, known: string, served: string, isHeld = false): string {
   const seen = { wanted: toVersions(wanted), known: toVersions(known), served: toVersions(served), isHeld };
   return planVersions(seen)

@@ -1,4 +1,5 @@
 import type { VersionState, VersionStatus } from "../../../src/serving/version-status.ts";
+import { checkMemory, checkNeeds, checkPlaces, checkWanted, GRACE_MS } from "./check-loads.ts";
 import { checkRest } from "./check-rest.ts";
 import type { Clients } from "./clients.ts";
 import type { Door } from "./door.ts";
@@ -6,8 +7,6 @@ import { shapeOfLease, shapeOfStall } from "./fault-shapes.ts";
 import { type Command, type History, isThere, type WishedModel, wishesOf } from "./history.ts";
 import { type Copy, printOf, type World } from "./world.ts";
 
-/** Time that a copy whose load nobody wants any more may take before another load begins, in milliseconds. */
-const GRACE_MS = 1000;
 /** Time that anything may wait while nothing is under way, in milliseconds: a load waits for memory so long. */
 const STALL_MS = 10_500;
 
@@ -35,6 +34,8 @@ export class Invariants {
   /** That number when each copy was about to be loaded. */
   readonly #wishedAs = new WeakMap<Copy, number>();
   #resolved = new Set<string>();
+  /** Models that could be asked at some time. */
+  readonly #everResolved = new Set<string>();
   /** The copies that answer without being loaded before. */
   readonly #resident = new Map<string, Copy>();
   /** Models that each command which is not over yet may take away: it unloads them, or does not wish them any more. */
@@ -56,7 +57,11 @@ export class Invariants {
     const versions = wishesOf(parts.history).flatMap((model) => model.versions);
     this.#isFlat = versions.every(({ needs = [], calls = [] }) => needs.length + calls.length === 0);
     parts.door.onState((status) => this.#followState(status));
-    parts.world.onOpen = (copy) => this.#checkOpened(copy);
+    parts.world.onOpen = (copy) => {
+      if (this.#states.get(copy.slot) !== "AVAILABLE")
+        checkNeeds(this.#world, copy, (need) => this.#everResolved.has(need) || this.#door.resolves(need));
+      this.#checkOpened(copy);
+    };
     parts.clients.onEnd = (command) => this.#over.push(command);
     parts.clients.onFailure = (what, reason) => this.#checkFailure(what, reason);
   }
@@ -111,8 +116,9 @@ export class Invariants {
     this.#stayAvailable(statuses);
     this.#stayResident(statuses);
     this.#copies();
-    this.#places();
-    this.#memory();
+    checkWanted(this.#world, { wished: this.#wished, states: this.#states, isOrdered: this.#isOrdered });
+    checkPlaces(this.#world, { ...this.#history.limits, isFlat: this.#isFlat, states: this.#states });
+    checkMemory(this.#world, this.#history.limits);
     this.#readiness();
     this.#labels(statuses);
   }
@@ -143,6 +149,7 @@ export class Invariants {
       if (wished.length > 0) this.#world.violate("P3", `${name} was available, and is not any more`);
     }
     this.#resolved = resolved;
+    for (const name of resolved) this.#everResolved.add(name);
     for (const command of this.#over.splice(0)) this.#leaving.delete(command);
   }
 
@@ -168,13 +175,17 @@ export class Invariants {
     }
   }
 
+  /** True while a client waits for a load or an unload. */
+  get #isOrdered(): boolean {
+    return [...this.#clients.waits].some(({ what }) => /^(un)?load of/.test(what));
+  }
+
   /** P4: what is served as it is wanted is not loaded, unless a client asks for that or what it needs is another. */
   #checkOpened(copy: Copy): void {
     const { slot, title, wish } = copy;
     const changes = this.#changes.get(slot) ?? 0;
     this.#wishedAs.set(copy, changes);
-    const isOrdered = [...this.#clients.waits].some(({ what }) => what.startsWith("load of"));
-    if (isOrdered || this.#states.get(slot) !== "AVAILABLE" || (wish.needs ?? []).length > 0) return;
+    if (this.#isOrdered || this.#states.get(slot) !== "AVAILABLE" || (wish.needs ?? []).length > 0) return;
     // A copy that only its last requests still use does not serve.
     if (!this.#door.isResident(wish.model, BigInt(wish.version))) return;
     const loaded = this.#world.copies.filter((copy) => copy.slot === slot && copy.state === "loaded");
@@ -222,33 +233,6 @@ export class Invariants {
     const hasFailed = this.#door.statuses().some((status) => status.model === model && status.error !== undefined);
     if (isOwn || hasFailed || this.#mayLeave(need) || this.#mayLeave(model)) return;
     this.#world.violate("P3", `${what} fails since ${need} went before what does without it was there`);
-  }
-
-  /**
-   * P10: what loads has a place. Only loads that are asked for by others, or that others need, need none: while nothing
-   * needs or asks another, all are counted, else those of versions that nothing serves yet.
-   */
-  #places(): void {
-    const { now } = this.#world.time;
-    const first = this.#world.copies.filter(({ slot, isLoading, abandonedAt }) => {
-      const isOver = abandonedAt !== undefined && now - abandonedAt >= GRACE_MS;
-      return isLoading && !isOver && (this.#isFlat || this.#states.get(slot) === "LOADING");
-    });
-    if (first.length > this.#history.limits.loadThreads)
-      this.#world.violate("P10", `${first.map(({ title }) => title).join(", ")} load at once`);
-  }
-
-  /** P5: the models that are in memory, or on their way out of it. */
-  #memory(): void {
-    const { modelMemory } = this.#history.limits;
-    if (modelMemory === 0) return;
-    const inMemory = this.#world.copies.filter(({ isInMemory }) => isInMemory);
-    const bytes = inMemory.reduce((sum, { wish }) => sum + (wish.bytes ?? 1), 0);
-    if (bytes > modelMemory)
-      this.#world.violate(
-        "P5",
-        `${inMemory.map(({ title }) => title).join(", ")} take ${bytes} of ${modelMemory} bytes`,
-      );
   }
 
   /** P7: readiness never lies. */

@@ -1,0 +1,58 @@
+import type { VersionState } from "../../../src/serving/version-status.ts";
+import type { Limits, WishedModel } from "./history.ts";
+import { type Copy, printOf, type World } from "./world.ts";
+
+/** Time that a copy whose load nobody wants any more may take before another load begins, in milliseconds. */
+export const GRACE_MS = 1000;
+
+/** Everything that decides whether a load is wanted. */
+interface Wanted {
+  readonly wished: readonly WishedModel[];
+  /** The state of each version that was told last. */
+  readonly states: ReadonlyMap<string, VersionState>;
+  /** True while a client waits for a load or an unload. */
+  readonly isOrdered: boolean;
+}
+
+/** P18: the load of what answers nothing yet is given up once other files are wanted, or none. */
+export function checkWanted(world: World, { wished, states, isOrdered }: Wanted): void {
+  for (const { slot, title, wish, isLoading, abandonedAt } of world.copies) {
+    if (isOrdered || !isLoading || abandonedAt !== undefined || states.get(slot) !== "LOADING") continue;
+    const versions = wished.find(({ name }) => name === wish.model)?.versions ?? [];
+    if (!versions.some((one) => one.version === wish.version && printOf(one) === printOf(wish)))
+      world.violate("P18", `${title} is being loaded, and other files are wanted`);
+  }
+}
+
+/** P19: what needs a model that nothing ever served is not loaded before that. */
+export function checkNeeds(world: World, { title, wish }: Copy, wasServed: (model: string) => boolean): void {
+  const never = (wish.needs ?? []).filter((need) => !wasServed(need));
+  if (never.length > 0) world.violate("P19", `${title} is loaded before ${never.join(", ")}`);
+}
+
+/** Everything that decides whether a load needs a place. */
+interface Placed extends Pick<Limits, "loadThreads">, Pick<Wanted, "states"> {
+  /** True if no model needs or asks another. */
+  readonly isFlat: boolean;
+}
+
+/**
+ * P10: what loads has a place. Only loads that are asked for by others, or that others need, need none: while nothing
+ * needs or asks another, all are counted, else those of versions that nothing serves yet.
+ */
+export function checkPlaces(world: World, { loadThreads, isFlat, states }: Placed): void {
+  const first = world.copies.filter(({ slot, isLoading, abandonedAt }) => {
+    const isOver = abandonedAt !== undefined && world.time.now - abandonedAt >= GRACE_MS;
+    return isLoading && !isOver && (isFlat || states.get(slot) === "LOADING");
+  });
+  if (first.length > loadThreads) world.violate("P10", `${first.map(({ title }) => title).join(", ")} load at once`);
+}
+
+/** P5: the models that are in memory, or on their way out of it. */
+export function checkMemory(world: World, { modelMemory }: Pick<Limits, "modelMemory">): void {
+  if (modelMemory === 0) return;
+  const inMemory = world.copies.filter(({ isInMemory }) => isInMemory);
+  const bytes = inMemory.reduce((sum, { wish }) => sum + (wish.bytes ?? 1), 0);
+  if (bytes > modelMemory)
+    world.violate("P5", `${inMemory.map(({ title }) => title).join(", ")} take ${bytes} of ${modelMemory} bytes`);
+}
