@@ -48,6 +48,20 @@ export function checkPlaces(world: World, { loadThreads, isFlat, states }: Place
   if (first.length > loadThreads) world.violate("P10", `${first.map(({ title }) => title).join(", ")} load at once`);
 }
 
+/** P20: no load waits for memory that idle copies have; true if one does now. */
+export function waitsInVain(world: World, modelMemory: number, isIdle: (copy: Copy) => boolean): boolean {
+  const { copies, underWay } = world;
+  const opening = copies.filter(({ state, abandonedAt }) => state === "opening" && abandonedAt === undefined);
+  const waiting = opening.filter(
+    ({ slot, wish }) => ![...underWay.keys()].some((name) => name.startsWith(`open ${slot} ${printOf(wish)} `)),
+  );
+  const inMemory = copies.filter(({ isInMemory }) => isInMemory);
+  if (waiting.length === 0 || inMemory.some(({ state }) => state === "closing")) return false;
+  const bytesOf = (some: readonly Copy[]) => some.reduce((sum, { wish }) => sum + (wish.bytes ?? 1), 0);
+  const least = Math.min(...waiting.map(({ wish }) => wish.bytes ?? 1));
+  return bytesOf(inMemory) - bytesOf(inMemory.filter(isIdle)) + least <= modelMemory;
+}
+
 /** P5: the models that are in memory, or on their way out of it. */
 export function checkMemory(world: World, { modelMemory }: Pick<Limits, "modelMemory">): void {
   if (modelMemory === 0) return;

@@ -32,6 +32,8 @@ export interface Door {
   isUnloaded(model: string): boolean;
   /** True if a version answers without being loaded before. */
   isResident(model: string, version: bigint): boolean;
+  /** True if a version could give its memory to others. */
+  isIdle(model: string, version: bigint): boolean;
   /** A version for one request; throws as the server does. */
   acquire(asked: Pick<Asked, "model" | "version" | "label" | "id">): Lease;
   /** Runs the request of a lease. */
@@ -118,6 +120,10 @@ class ManagerDoor implements Door {
 
   isResident(model: string, version: bigint): boolean {
     return this.#on.manager.catalog.get(model)?.find(version)?.servable?.isLoaded === true;
+  }
+
+  isIdle(model: string, version: bigint): boolean {
+    return this.#on.manager.catalog.get(model)?.find(version)?.servable?.isIdle === true;
   }
 
   acquire({ id, ...ref }: Pick<Asked, "model" | "version" | "label" | "id">): Lease {

@@ -1,5 +1,5 @@
 import type { VersionState, VersionStatus } from "../../../src/serving/version-status.ts";
-import { checkMemory, checkNeeds, checkPlaces, checkWanted, GRACE_MS } from "./check-loads.ts";
+import { checkMemory, checkNeeds, checkPlaces, checkWanted, GRACE_MS, waitsInVain } from "./check-loads.ts";
 import { checkRest } from "./check-rest.ts";
 import type { Clients } from "./clients.ts";
 import type { Door } from "./door.ts";
@@ -43,6 +43,7 @@ export class Invariants {
   /** Commands of those that were over at the last check. */
   #over: Command[] = [];
   #stalledSince: number | undefined;
+  #vainSince: number | undefined;
   #isClosing = false;
   /** True if no model needs or asks another. */
   readonly #isFlat: boolean;
@@ -110,6 +111,7 @@ export class Invariants {
   check(): void {
     this.#stall();
     this.#statistics();
+    this.#waitInVain();
     if (this.#world.noted === this.#checked) return;
     this.#checked = this.#world.noted;
     const statuses = this.#door.statuses();
@@ -128,6 +130,18 @@ export class Invariants {
     const isAsked = [...this.#clients.waits].some(({ what }) => what === "statistics");
     const isTold = [...this.#world.underWay.keys()].some((name) => name.startsWith("statistics "));
     if (isAsked && !isTold) this.#world.violate("P13", "statistics wait for something else than statistics");
+  }
+
+  #waitInVain(): void {
+    const { now } = this.#world.time;
+    const isIdle = ({ slot, state, wish }: Copy) =>
+      state === "loaded" && this.#resident.has(slot) && this.#door.isIdle(wish.model, BigInt(wish.version));
+    const { modelMemory } = this.#history.limits;
+    const isVain = modelMemory > 0 && waitsInVain(this.#world, modelMemory, isIdle);
+    if (!isVain) this.#vainSince = undefined;
+    else if (this.#vainSince === undefined) this.#vainSince = now;
+    else if (now - this.#vainSince > GRACE_MS)
+      this.#world.violate("P20", `a load waits for memory that idle copies have, for ${now - this.#vainSince} ms`);
   }
 
   #followState({ model, version, state }: VersionStatus): void {

@@ -63,18 +63,6 @@ export const MUTANTS: readonly Mutant[] = [
     to: "when: () => false, act",
   },
   {
-    what: "counts a download as a try",
-    file: "plan/loads.ts",
-    from: 'at.is === "failed" && at.isFree ? load.triesLeft',
-    to: "false ? load.triesLeft",
-  },
-  {
-    what: "loads the whole model for other hooks",
-    file: "plan/loads.ts",
-    from: "at.after === undefined && hooksAlone,",
-    to: "false && hooksAlone,",
-  },
-  {
     what: "unloads a copy that a request holds",
     file: "plan/residence.ts",
     from: "return !isHeld && mayPark;",
@@ -93,28 +81,10 @@ export const MUTANTS: readonly Mutant[] = [
     to: "when: () => false,",
   },
   {
-    what: "does not hurry a load that another load has come to wait for",
-    file: "plan/residence.ts",
-    from: "isUrgent(copy) && !copy.isAtOnce,",
-    to: "false,",
-  },
-  {
-    what: "never tries a model again that could not be loaded on demand",
-    file: "plan/residence.ts",
-    from: "isDemanded(copy) && now < copy.until,",
-    to: "isDemanded(copy),",
-  },
-  {
     what: "loads more than the memory of all",
     file: "plan/memory.ts",
     from: "if (lacking <= 0 && isFree) return",
     to: "if (lacking <= 10 && isFree) return",
-  },
-  {
-    what: "forgets that copies are on their way out of memory",
-    file: "model-memory.ts",
-    from: "waiting.again = Number.POSITIVE_INFINITY;",
-    to: "",
   },
   {
     what: "does not look again once memory is free",
@@ -141,18 +111,6 @@ export const MUTANTS: readonly Mutant[] = [
     to: "this.#free -= Number(loads.hasPlace(to) && !loads.hasPlace(from));",
   },
   {
-    what: "plans a copy that is being closed",
-    file: "executor.ts",
-    from: "known.isForgotten = true;\n    this.#copies.delete(copy);\n    this.#turns.forget(known);",
-    to: "",
-  },
-  {
-    what: "plans in the middle of a change",
-    file: "turns.ts",
-    from: "if (this.#soon.size === 0) queueMicrotask(() => this.#takeAll());",
-    to: "queueMicrotask(() => this.#takeAll());\n    this.take(one);",
-  },
-  {
     what: "wakes up once",
     file: "turns.ts",
     from: "this.#wakeBy(next);",
@@ -163,12 +121,6 @@ export const MUTANTS: readonly Mutant[] = [
     file: "load-run.ts",
     from: "await servable.close();",
     to: "",
-  },
-  {
-    what: "takes the end of an old try for that of the present one",
-    file: "load-run.ts",
-    from: "if (this.#givingUp.signal === signal) this",
-    to: "this",
   },
   {
     what: "leaves requests waiting whose model could not be loaded",
