@@ -37,7 +37,7 @@ export class ManagedVersion {
     // Its dependencies may have changed meanwhile.
     onReached: () => this.checkNeeds(),
   });
-  /** The last load for a target. */
+  /** The load for a target that runs; it would hold the servable. */
   #run: LoadRun | undefined;
 
   /** `onChange` is called after each change of {@link status}. */
@@ -189,6 +189,7 @@ export class ManagedVersion {
       onFailure: (reason, isTriedAgain) => this.#fail(target, reason, isTriedAgain),
     });
     const loaded = await this.#run.result.catch(() => undefined);
+    this.#run = undefined;
     if (loaded !== undefined) await this.#replace(target, loaded);
   }
 

@@ -52,7 +52,7 @@ export class ServedCopy implements Servable, Unloadable, Executed {
   /** Settles all that wait for it to be loaded; undefined while none do. */
   #arrival: Deferred<Servable> | undefined;
   #loading: Promise<void> = Promise.resolve();
-  /** The last load. */
+  /** The load that runs; it would hold the servable. */
   #run: LoadRun | undefined;
   /** The memory that is being given back. */
   #leaving: { readonly since: number; readonly over: Deferred<void> } | undefined;
@@ -252,8 +252,7 @@ export class ServedCopy implements Servable, Unloadable, Executed {
       this.#arrive().reject(error);
       return;
     }
-    this.#loadedAt = performance.now();
-    this.#loaded = loaded;
+    [this.#run, this.#loadedAt, this.#loaded] = [undefined, performance.now(), loaded];
     this.#note(() => {
       this.#facts = toKnownFacts(loaded);
       log.info("model loaded on demand", { ...this.#place, ms: Math.round(this.#loadedAt - began) });
