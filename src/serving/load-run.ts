@@ -6,7 +6,8 @@ import type { Planned, Turns } from "./turns.ts";
 
 /** A load to be carried out, as its version knows it. */
 export interface LoadOrder {
-  readonly version: AspiredVersion;
+  /** As it is at the beginning of a try. */
+  readonly version: () => AspiredVersion;
   readonly limits: loads.LoadLimits;
   /** Ends it, with its reason. */
   readonly signal: AbortSignal;
@@ -147,7 +148,7 @@ export class LoadRun implements Planned {
     const { signal } = this.#givingUp;
     try {
       onLoad?.();
-      const servable = await version.load(signal);
+      const servable = await version().load(signal);
       if (!signal.aborted) {
         this.#servable = servable;
         return this.#tell({ is: "loaded" });

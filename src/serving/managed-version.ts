@@ -168,16 +168,17 @@ export class ManagedVersion {
   }
 
   async #load(target: VersionTarget, signal: AbortSignal): Promise<void> {
-    const version = target.aspired as AspiredVersion;
-    this.#needs.names = version.needs ?? [];
+    this.#needs.names = target.aspired?.needs ?? [];
     if (this.#servable === undefined) this.#enter("START", undefined);
     this.#run = this.#policy.executor.load({
-      ...{ version, signal },
+      // Equal files may have been described again before a further try.
+      version: () => target.aspired as AspiredVersion,
+      signal,
       limits: this.#limits(target.retries),
       facts: () => ({
         hooksAlone: changesHooksAlone(target, this.#loaded, this.#servable),
         hasNeeds: this.#needs.names.length > 0,
-        isFetched: version.prepare !== undefined,
+        isFetched: target.aspired?.prepare !== undefined,
         // By now, something else may be wanted.
         isWanted: this.#pursuit.target === target,
       }),
@@ -233,7 +234,7 @@ export class ManagedVersion {
       mayPark: () => isCurrent() && this.#on.isPresent(this.version),
       isNeeded: () => needed.dependentsOf(this.model).length > 0,
       load: (order) =>
-        executor.load({ ...order, version: this.#loaded?.aspired as AspiredVersion, limits: this.#limits(0) }),
+        executor.load({ ...order, version: () => this.#loaded?.aspired as AspiredVersion, limits: this.#limits(0) }),
       onLoad: (failure) => {
         const isNews = failure !== undefined || this.#failure !== undefined;
         if (isNews && this.#servable === servable && isCurrent()) this.#enter("AVAILABLE", failure);

@@ -15,7 +15,7 @@ function oneByOne() {
   const loading = { loadThreads: 1, modelMemoryBytes: 0, memoryCheck: false };
   const executor = new Executor({ loading, log: createSilentLogger() });
   const begin = (load: (signal: AbortSignal) => Promise<Servable>, more: Partial<LoadOrder> = {}) =>
-    executor.load({ version: { version: 1n, fingerprint: "1", load }, limits: LIMITS, signal: NEVER, ...more });
+    executor.load({ version: () => ({ version: 1n, fingerprint: "1", load }), limits: LIMITS, signal: NEVER, ...more });
   const order = (...given: Parameters<typeof begin>) => begin(...given).result;
   return { begin, order };
 }

@@ -190,6 +190,13 @@ describe("a load that fails", () => {
     expect(current(manager)).toBe(1n);
   });
 
+  it("is tried again as it was described last, though its files are the same", async () => {
+    const { manager } = await observe([model(failing(1n))], { loadRetries: 1e6, loadRetryMs: 1 });
+    const available = eventOf(manager, "1 AVAILABLE");
+    manager.aspire([model(changed(1n, "1"))]);
+    await available;
+  });
+
   it("keeps no other model from loading, nor does one that never ends", async () => {
     const held = heldVersion(1n);
     const { manager } = await observe([], { loadThreads: 2 });
