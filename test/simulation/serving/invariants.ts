@@ -134,8 +134,9 @@ export class Invariants {
 
   #waitInVain(): void {
     const { now } = this.#world.time;
-    const isIdle = ({ slot, state, wish }: Copy) =>
-      state === "loaded" && this.#resident.has(slot) && this.#door.isIdle(wish.model, BigInt(wish.version));
+    // A copy that was replaced is idle only once its last requests are over, and goes then.
+    const isIdle = (copy: Copy) =>
+      this.#resident.get(copy.slot) === copy && this.#door.isIdle(copy.wish.model, BigInt(copy.wish.version));
     const { modelMemory } = this.#history.limits;
     const isVain = modelMemory > 0 && waitsInVain(this.#world, modelMemory, isIdle);
     if (!isVain) this.#vainSince = undefined;
