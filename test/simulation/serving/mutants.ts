@@ -87,12 +87,6 @@ export const MUTANTS: readonly Mutant[] = [
     to: "if (lacking <= 10 && isFree) return",
   },
   {
-    what: "does not look again once memory is free",
-    file: "model-memory.ts",
-    from: "loadingBytes: loading + loadingBytes };\n    this.changed();",
-    to: "loadingBytes: loading + loadingBytes };",
-  },
-  {
     what: "does not look again once a copy is idle",
     file: "lease-count.ts",
     from: "if (this.#count === 0) this.#onIdle();",
