@@ -8,7 +8,7 @@ import { checkMembers, type Refuse, refusal, toUsage } from "./given-members.ts"
 import { sealImages, sealSpeech, toTranscript } from "./media-entries.ts";
 import type { RawCall, RawEntry, RawResult, RawStream } from "./raw-entry.ts";
 import { mapParts, partsOf } from "./raw-parts.ts";
-import type { ChatContent, ChatMessage } from "./text-request.ts";
+import type { ChatContent, ChatMessage, ChatRequest } from "./text-request.ts";
 
 /** Names of the functions, which are also those of their entries. */
 export const TEXT_FUNCTIONS = ["chat", "complete", "embed", "rerank", "transcribe", "speak", "generateImage"] as const;
@@ -84,13 +84,33 @@ function ofHook<Made>(name: TextFunctionName, make: () => Made): Made {
   }
 }
 
-/** The request that a protocol has checked, with each message's texts as one, and the bytes of images and sound. */
-function readRequest({ body }: RawCall): unknown {
-  const request = JSON.parse(body.toString()) as { readonly messages?: readonly ChatMessage[] };
+/**
+ * The request that a protocol has checked, with each message's texts as one, and the bytes of images and sound. Those
+ * that the server has fetched are behind the request, in the order of their addresses.
+ */
+function readRequest({ facts: { fetched = null }, body }: RawCall): unknown {
+  const told: Fetched = fetched === null ? { requestBytes: body.length, media: [] } : JSON.parse(String(fetched));
+  const request = JSON.parse(body.toString("utf8", 0, told.requestBytes)) as Pick<ChatRequest, "messages">;
   const { messages } = request;
   if (messages === undefined) return request;
-  return { ...request, messages: messages.map(withContent) };
+  let at = told.requestBytes;
+  const media = told.media.values();
+  const next = (type: MediaContent["type"]): MediaContent => {
+    const { value = { mediaType: "", bytes: 0 } } = media.next();
+    at += value.bytes;
+    return { type, mediaType: value.mediaType, bytes: new Uint8Array(body.subarray(at - value.bytes, at)) };
+  };
+  return { ...request, messages: messages.map((message) => withContent(message, next)) };
 }
+
+/** Facts about what the server has fetched. */
+interface Fetched {
+  readonly requestBytes: number;
+  readonly media: readonly { readonly mediaType: string; readonly bytes: number }[];
+}
+
+type MediaContent = Exclude<ChatContent, { readonly type: "text" }>;
+type NextMedia = (type: MediaContent["type"]) => MediaContent;
 
 /** The request that is among the facts, with the file that is the body. */
 function readSound({ facts, body }: RawCall): unknown {
@@ -98,13 +118,14 @@ function readSound({ facts, body }: RawCall): unknown {
   return { ...request, audio: { bytes: new Uint8Array(body), mediaType } };
 }
 
-function withContent(message: ChatMessage): ChatMessage {
+function withContent(message: ChatMessage, next: NextMedia): ChatMessage {
   const texts = message.content.map((each) => (each.type === "text" ? each.text : ""));
-  return { ...message, text: texts.join(""), content: message.content.map(withBytes) };
+  return { ...message, text: texts.join(""), content: message.content.map((each) => withBytes(each, next)) };
 }
 
-function withBytes(content: ChatContent): ChatContent {
+function withBytes(content: ChatContent, next: NextMedia): ChatContent {
   if (content.type === "text") return content;
+  if ("url" in content) return next(content.type);
   const { base64, ...media } = content as ChatContent & { readonly base64?: string };
   return { ...media, bytes: new Uint8Array(Buffer.from(base64 ?? "", "base64")) } as ChatContent;
 }

@@ -1,4 +1,5 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
+import type { MediaFetcher } from "../access/media-fetcher.ts";
 import { invalidArgument, type ServingError } from "../errors.ts";
 import type { RequestRecord } from "../observability/request-record.ts";
 import { CancelSource } from "../platform/async/cancel-source.ts";
@@ -26,6 +27,7 @@ interface ExchangeLimits {
   readonly maxMessageBytes: number;
   readonly memory: MemoryBudget;
   readonly inParts?: AnswersInParts | undefined;
+  readonly media?: MediaFetcher | undefined;
 }
 
 /** Ends each answer in parts that is under way with an error. */
@@ -38,6 +40,8 @@ export class HttpExchange {
   readonly record: RequestRecord;
   /** Maximum size of the body and of the values decoded from it. */
   readonly maxMessageBytes: number;
+  /** Fetches images and sound that a request has as addresses; absent = that is not done. */
+  readonly media: MediaFetcher | undefined;
   readonly #memory: MemoryShare;
   readonly #response: ServerResponse;
   readonly #cancel = new CancelSource();
@@ -50,12 +54,13 @@ export class HttpExchange {
   #toReturn: readonly Uint8Array[] = [];
 
   constructor(request: IncomingMessage, response: ServerResponse, limits: ExchangeLimits) {
-    const { maxMessageBytes, memory, inParts } = limits;
+    const { maxMessageBytes, memory, inParts, media } = limits;
     this.#inParts = inParts;
     this.request = request;
     this.record = ObservedRequest.recordOf(request);
     this.#response = response;
     this.maxMessageBytes = maxMessageBytes;
+    this.media = media;
     this.#memory = memory.open();
     const { socket } = request;
     if (socket instanceof StreamSocket) socket.countKept(this.#memory);
@@ -157,6 +162,11 @@ export class HttpExchange {
     const end = (reason: ServingError) => this.giveUp(reason);
     if (!this.#isClosed) this.#inParts?.add(end);
     this.#response.once("close", () => this.#inParts?.delete(end));
+  }
+
+  /** Aborts once the client has gone, or the server has given up. */
+  get signal(): AbortSignal {
+    return this.#cancel.toAbortSignal();
   }
 
   /** As {@link MemoryShare.beyondPart}. */

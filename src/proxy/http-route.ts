@@ -4,6 +4,7 @@ import type { CallKind } from "../access/caller.ts";
 import type { ClientGate } from "../access/client-gate.ts";
 import type { ClientKey } from "../access/client-key.ts";
 import type { ControlAccess } from "../access/control-access.ts";
+import type { MediaFetcher } from "../access/media-fetcher.ts";
 import type { Logger } from "../observability/logger.ts";
 import type { RequestMetrics } from "../observability/metrics/request-metrics.ts";
 import type { RouteName } from "../observability/request-record.ts";
@@ -45,6 +46,8 @@ export interface HttpDependencies {
   readonly settings: ProtocolSettings;
   /** Sources of the server's own page; absent = there is no page. */
   readonly page?: PageSources | undefined;
+  /** Fetches images and sound that messages have as addresses; absent = that is not done. */
+  readonly media?: MediaFetcher | undefined;
   /** Records traces; absent = there are none. */
   readonly tracer?: RequestTracer | undefined;
   readonly log: Logger;

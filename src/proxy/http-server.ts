@@ -110,7 +110,8 @@ export interface HttpServer {
 export async function createHttpServer(service: InferenceService, options: HttpServerOptions): Promise<HttpServer> {
   const { log, settings, hookRoutes = true } = options;
   const inParts: AnswersInParts = new Set();
-  const dependencies = { ...toDependencies(service, options, settings), inParts };
+  const media = await openMedia(settings);
+  const dependencies = { ...toDependencies(service, options, settings), inParts, media };
   const protocols = options.protocols.flatMap(({ name, http }) =>
     http === undefined ? [] : [{ name, ...http(dependencies) }],
   );
@@ -149,6 +150,13 @@ export async function createHttpServer(service: InferenceService, options: HttpS
       return closed;
     },
   };
+}
+
+/** Undefined if no hosts are listed. */
+async function openMedia({ protocols: { fetchMedia } }: ServerSettings): Promise<HttpDependencies["media"]> {
+  if (fetchMedia.length === 0) return undefined;
+  const { MediaFetcher } = await import("../access/media-fetcher.ts");
+  return new MediaFetcher(fetchMedia);
 }
 
 function openHttp2({ handshakeTimeoutMs = HANDSHAKE_TIMEOUT_MS }: HttpServerOptions, answer: AnswerStream) {

@@ -38,7 +38,7 @@ const OPTIONAL: Readonly<Record<Exclude<OptionalNames<HttpDependencies>, NoRoute
 };
 
 /** Options that add no routes. */
-type NoRoutes = "clients" | "grpcPort" | "hasPlatformElsewhere" | "inParts" | "sharedMemory" | "tracer";
+type NoRoutes = "clients" | "grpcPort" | "hasPlatformElsewhere" | "inParts" | "media" | "sharedMemory" | "tracer";
 
 /** As {@link OPTIONAL}, of the settings; without those that add no routes. */
 const SWITCHES: Readonly<Record<Exclude<BooleanNames<ProtocolSettings>, NoSwitches>, true>> = {

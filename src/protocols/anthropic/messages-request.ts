@@ -9,6 +9,7 @@ import {
   toTool,
   type WireContent,
 } from "../text/chat-members.ts";
+import { addressesIn, readAddress } from "../text/media-addresses.ts";
 import { type Members, parseMembers, writeRequest } from "../text/members.ts";
 import { readStop, type TextWish } from "../text/text-wish.ts";
 
@@ -37,7 +38,15 @@ function readMessages(bytes: Uint8Array): TextWish {
   };
   const requests = [{ entry: "chat" as const, request: writeRequest({ ...own, ...choices }) }];
   const schema = strictSchema(own.responseFormat);
-  return { model, isStream, includeUsage: true, echo: new Uint8Array(0), schema, requests };
+  return {
+    model,
+    isStream,
+    includeUsage: true,
+    echo: new Uint8Array(0),
+    schema,
+    addresses: addressesIn(messages),
+    requests,
+  };
 }
 
 /** {@link readMessages} for a codec thread. */
@@ -110,8 +119,13 @@ const MEDIA_TYPE = /^image\/[\w.+-]{1,64}$/;
 
 function readImage(block: Members): WireContent {
   const source = sourceOf(block);
-  if (source.choice("type", ["base64", "url", "file"]) !== "base64")
-    throw source.wrong("type", "base64: the server fetches no addresses, and has no files");
+  const type = source.choice("type", ["base64", "url", "file"]);
+  if (type === "file") throw source.wrong("type", "base64 or url: the server has no files");
+  if (type === "url") {
+    const address = readAddress(source, "url", "image");
+    if (address === undefined) throw source.wrong("url", "an address that begins with https:, or http:");
+    return address;
+  }
   if (!MEDIA_TYPE.test(source.requiredText("media_type")))
     throw source.wrong("media_type", "that of an image, such as image/png");
   return imageContent(source.requiredText("data"), source.placeOf("data"));

@@ -11,6 +11,7 @@ import {
   textContent,
   type WireContent,
 } from "../text/chat-members.ts";
+import { addressesIn, readAddress } from "../text/media-addresses.ts";
 import { type Members, parseMembers, writeRequest, wrongMember } from "../text/members.ts";
 import type { TextWish } from "../text/text-wish.ts";
 import { readChoices, readWish } from "./text-request.ts";
@@ -33,6 +34,7 @@ function readChat(bytes: Uint8Array): TextWish {
     ...wish,
     echo: new Uint8Array(0),
     schema: strictSchema(own.responseFormat),
+    addresses: addressesIn(messages),
     requests: [{ entry: "chat", request }],
   };
 }
@@ -69,6 +71,7 @@ function readPart(part: Members): WireContent {
   if (type === "refusal") return { type: "text", text: part.requiredText("refusal") };
   if (type === "image_url") return readImage(part);
   if (type === "input_audio") return readAudio(part);
+  if (type === "audio_url") return readAudioUri(part);
   throw part.wrong("type", "text, image_url or input_audio");
 }
 
@@ -77,16 +80,31 @@ const DATA_URI = /^data:image\/[\w.+-]{1,64};base64,/;
 function readImage(part: Members): WireContent {
   const image = part.object("image_url");
   if (image === undefined) throw part.wrong("image_url", "an object with url");
-  return readDataUri(image, "url");
+  return readImageUri(image, "url");
 }
 
-/** Reads an image that is in the request, as a data URI. */
-export function readDataUri(place: Members, name: string): WireContent {
+/** Reads an image that is in the request as a data URI, or as the address of one. */
+export function readImageUri(place: Members, name: string): WireContent {
+  const address = readAddress(place, name, "image");
+  if (address !== undefined) return address;
   const url = place.requiredText(name);
   const [head] = DATA_URI.exec(url.slice(0, 160)) ?? [];
   if (head !== undefined) return imageContent(url.slice(head.length), place.placeOf(name));
-  const what = /^https?:/i.test(url) ? "an address, which is not fetched" : "no image";
-  throw wrongMember(place.placeOf(name), what, "the image itself: data:image/jpeg;base64,…");
+  throw wrongMember(place.placeOf(name), "no image", "the image itself: data:image/jpeg;base64,…");
+}
+
+const SOUND_URI = /^data:audio\/([\w.+-]{1,32});base64,/;
+
+/** Reads sound as vLLM's clients send it: by an address, or as a data URI. */
+function readAudioUri(part: Members): WireContent {
+  const audio = part.object("audio_url");
+  if (audio === undefined) throw part.wrong("audio_url", "an object with url");
+  const address = readAddress(audio, "url", "audio");
+  if (address !== undefined) return address;
+  const url = audio.requiredText("url");
+  const [head = "", format = ""] = SOUND_URI.exec(url.slice(0, 160)) ?? [];
+  if (head !== "") return soundContent(url.slice(head.length), format, audio.placeOf("url"));
+  throw wrongMember(audio.placeOf("url"), "no sound", "the sound itself: data:audio/wav;base64,…");
 }
 
 /** Reads sound that is in the request, in base64. */

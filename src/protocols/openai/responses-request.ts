@@ -1,8 +1,9 @@
 import { defineJob } from "../../platform/codec-host/job.ts";
 import { readToolChoice, strictSchema, textContent, toTool, type WireContent } from "../text/chat-members.ts";
+import { addressesIn } from "../text/media-addresses.ts";
 import { type Members, parseMembers, writeRequest, wrongMember } from "../text/members.ts";
 import type { TextWish } from "../text/text-wish.ts";
-import { choiceForm, readAudio, readDataUri, toFormat } from "./chat-request.ts";
+import { choiceForm, readAudio, readImageUri, toFormat } from "./chat-request.ts";
 
 /** Members of a request that its answer repeats. */
 const TOLD = [
@@ -39,7 +40,16 @@ function readResponse(bytes: Uint8Array): TextWish {
   };
   const requests = [{ entry: "chat" as const, request: writeRequest({ ...own, ...choices }) }];
   const schema = strictSchema(own.responseFormat);
-  return { model, isStream, includeUsage: true, echo: new Uint8Array(0), told, schema, requests };
+  return {
+    model,
+    isStream,
+    includeUsage: true,
+    echo: new Uint8Array(0),
+    told,
+    schema,
+    addresses: addressesIn(messages),
+    requests,
+  };
 }
 
 /** {@link readResponse} for a codec thread. */
@@ -123,7 +133,7 @@ function readPart(part: Members): WireContent {
   if (type === "refusal") return { type: "text", text: part.requiredText("refusal") };
   if (type === "input_audio") return readAudio(part);
   if (type !== "input_image") throw part.wrong("type", "input_text, input_image, input_audio, output_text or refusal");
-  if (part.value("image_url") !== undefined) return readDataUri(part, "image_url");
+  if (part.value("image_url") !== undefined) return readImageUri(part, "image_url");
   throw wrongMember(part.placeOf("image_url"), "missing", "the image itself: data:image/jpeg;base64,…");
 }
 

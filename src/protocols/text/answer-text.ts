@@ -8,6 +8,7 @@ import type { PartForm } from "../../proxy/part-form.ts";
 import { inferText } from "../../serving/infer-text.ts";
 import type { CallOptions, InferenceService, Lease } from "../../serving/inference-service.ts";
 import { hasEntry, leaseFor } from "./lease-for.ts";
+import { withMedia } from "./media-addresses.ts";
 import { wrongMember } from "./members.ts";
 import { type AnswerHead, type MadeText, TextAnswer, type TextWriter } from "./text-answer.ts";
 import type { TextWish } from "./text-wish.ts";
@@ -42,19 +43,29 @@ export async function answerWish(
   service: InferenceService,
 ): Promise<HttpAnswer> {
   exchange.record.model = wish.model;
-  const [bytes, count] = copiesOf(wish);
-  exchange.hold(bytes);
   const call = exchange.callInfo();
   const entries = wish.requests.map(({ entry }) => entry);
   const lease = await leaseFor(service, { model: wish.model, entries }, call);
   const { model } = lease.description;
-  const asked = wish.requests.find(({ entry }) => hasEntry(lease.description, entry)) ?? { entry: "", request: NONE };
+  const chosen = wish.requests.find(({ entry }) => hasEntry(lease.description, entry)) ?? { entry: "", request: NONE };
+  const asked = await prepared(chosen, wish, exchange).catch((reason) => {
+    lease.release();
+    throw reason;
+  });
   const echo = Buffer.from(wish.echo).toString();
   const told: object = wish.told === undefined ? {} : JSON.parse(Buffer.from(wish.told).toString());
   const writer = write({ model, includeUsage: wish.includeUsage, echo, told, arrivedMs });
-  const others = Array.from({ length: count - 1 }, (_, other) => writer.choice?.(other + 1) ?? writer);
-  const choices = [writer, ...others].map((each) => new TextAnswer(each, echo, count));
-  const made = { ...asked, lease, call, choices, after: (all: readonly MadeText[]) => writer.after?.(all) ?? [] };
+  const others = Array.from({ length: (wish.count ?? 1) - 1 }, (_, other) => writer.choice?.(other + 1) ?? writer);
+  const choices = [writer, ...others].map((each) => new TextAnswer(each, echo, wish.count));
+  const { entry } = chosen;
+  const made = {
+    ...asked,
+    entry,
+    lease,
+    call,
+    choices,
+    after: (all: readonly MadeText[]) => writer.after?.(all) ?? [],
+  };
   return wish.isStream ? stream(made, writer.form, exchange) : whole(made, wish.schema, exchange);
 }
 
@@ -62,14 +73,19 @@ const NONE = new Uint8Array(0);
 /** Bytes of the requests for all choices at most, each of which gets its own copy. */
 const MAX_COPIED_BYTES = 16 * 1024 * 1024;
 
+type Chosen = Pick<TextWish["requests"][number], "request" | "facts">;
+
 /**
- * The memory of the copies of a request for further choices, and the number of all choices. Throws `invalid_argument`
- * for too many of a large one.
+ * The request with what its addresses stand for, with the memory of its copies for further choices. Throws
+ * `invalid_argument` for too many of a large one.
  */
-function copiesOf({ count = 1, requests }: TextWish): readonly [bytes: number, count: number] {
-  const length = requests.reduce((most, { request }) => Math.max(most, request.length), 0);
-  if (count === 1 || count * length <= MAX_COPIED_BYTES) return [(count - 1) * length, count];
-  throw wrongMember("n", `${count} for a request of ${length} bytes`, `${MAX_COPIED_BYTES} bytes in all choices`);
+async function prepared(chosen: Chosen, { addresses, count = 1 }: TextWish, exchange: HttpExchange): Promise<Chosen> {
+  const asked = addresses === undefined ? chosen : await withMedia(chosen, addresses, exchange);
+  const { length } = asked.request;
+  if (count > 1 && count * length > MAX_COPIED_BYTES)
+    throw wrongMember("n", `${count} for a request of ${length} bytes`, `${MAX_COPIED_BYTES} bytes in all choices`);
+  exchange.hold((count - 1) * length);
+  return asked;
 }
 
 /** Decodes a body, in a codec thread if it is large. */

@@ -1,12 +1,14 @@
-import { FORMAT_NAMES, type ImageFormat, imageFormat } from "../../tensor/media/image-format.ts";
+import { FORMAT_NAMES, imageType } from "../../tensor/media/image-format.ts";
 import { soundType } from "../../tensor/media/sound-format.ts";
 import { isObject } from "../../tensor/record.ts";
+import type { MediaAddress } from "./media-addresses.ts";
 import { type Members, writeRequest, wrongMember } from "./members.ts";
 
 /** A piece of a message as it goes to the hooks' thread. */
 export type WireContent =
   | { readonly type: "text"; readonly text: string }
-  | { readonly type: "image" | "audio"; readonly mediaType: string; readonly base64: string };
+  | { readonly type: "image" | "audio"; readonly mediaType: string; readonly base64: string }
+  | MediaAddress;
 
 /** The content of a message that is a text. */
 export function textContent(text: string): readonly WireContent[] {
@@ -21,16 +23,14 @@ function headOf(base64: string): Uint8Array {
   return Buffer.from(base64.slice(0, HEAD_CHARACTERS), "base64");
 }
 
-const MEDIA_TYPES: Readonly<Partial<Record<ImageFormat, string>>> = { pnm: "image/x-portable-anymap" };
-
 /**
  * An image in base64, whose type its first bytes tell, whatever its client says. Throws {@link wrongMember} for one in
  * none of the formats that are decoded.
  */
 export function imageContent(base64: unknown, place: string): WireContent {
   const text = typeof base64 === "string" && BASE64.test(base64) ? base64 : "";
-  const format = imageFormat(headOf(text));
-  if (format !== undefined) return { type: "image", mediaType: MEDIA_TYPES[format] ?? `image/${format}`, base64: text };
+  const mediaType = imageType(headOf(text));
+  if (mediaType !== undefined) return { type: "image", mediaType, base64: text };
   throw wrongMember(place, "no image in base64", `one of ${Object.values(FORMAT_NAMES).join(", ")}`);
 }
 

@@ -16,6 +16,8 @@ export interface TextWish {
   readonly told?: Uint8Array;
   /** The JSON schema that a whole answer has to fit, as JSON; absent = there is none. */
   readonly schema?: Uint8Array | undefined;
+  /** Images and sound that are to be fetched, as JSON; absent = there are none. */
+  readonly addresses?: Uint8Array | undefined;
   /** Requests of which the first one is made for which the model's hooks have the function; one at least. */
   readonly requests: readonly TextRequest[];
 }
@@ -26,7 +28,7 @@ interface TextRequest {
   /** As JSON; of `transcribe` the file. */
   readonly request: Uint8Array;
   /** The request about a file. */
-  readonly facts?: { readonly request: string };
+  readonly facts?: Readonly<Record<string, string>>;
 }
 
 /** Texts that end an answer: the most that OpenAI takes is four, other servers take more. */

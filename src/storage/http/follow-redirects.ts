@@ -8,22 +8,28 @@ import { isPrivateAddress, isPrivateHost } from "./private-address.ts";
 const REDIRECTS = [301, 302, 303, 307, 308];
 const MAX_REDIRECTS = 5;
 
+interface RedirectOptions {
+  /** Told of each redirect. */
+  readonly onRedirect?: (to: URL) => void;
+  /** Sends each request, and decides which hosts get one. Default: all but those below. */
+  readonly send?: typeof httpRequest;
+}
+
 /**
- * Sends a request as {@link httpRequest} does, and follows redirects, of which it tells. Credentials are sent to the
- * first host alone.
+ * Sends a request as {@link httpRequest} does, and follows redirects. Credentials are sent to the first host alone.
  * Throws `permission_denied` for a redirect from HTTPS to HTTP, and for one from a public server to a private network,
  * whose answers are meant for this machine alone.
  */
 export async function followRedirects(
   first: URL,
   request: HttpRequest,
-  onRedirect: (to: URL) => void = () => {},
+  { onRedirect, send: sendOwn }: RedirectOptions = {},
 ): Promise<IncomingMessage> {
   let url = first;
   let isFirstPrivate = isPrivateHost(first.hostname);
   for (let hops = 0; ; hops++) {
     const headers = url.origin === first.origin ? request.headers : bare(request);
-    const send = hops > 0 && !isFirstPrivate ? sendToPublic : httpRequest;
+    const send = sendOwn ?? (hops > 0 && !isFirstPrivate ? sendToPublic : httpRequest);
     const response = await send(url, { ...request, headers });
     if (hops === 0) isFirstPrivate ||= isPrivateAddress(response.socket.remoteAddress ?? "");
     const { location } = response.headers;
@@ -33,7 +39,7 @@ export async function followRedirects(
     const next = redirectOf(location, url);
     if (url.protocol === "https:" && next.protocol !== "https:") throw refused(next, "without encryption");
     url = next;
-    onRedirect(url);
+    onRedirect?.(url);
   }
 }
 
@@ -46,18 +52,19 @@ function redirectOf(location: string, from: URL): URL {
 /** Sends a request over a new connection: a kept one would be used without a look at its address. */
 async function sendToPublic(url: URL, request: HttpRequest): Promise<IncomingMessage> {
   if (isPrivateHost(url.hostname)) throw refused(url, "in a private network");
-  return httpRequest(url, { ...request, agent: false, lookup: publicLookup(url) });
+  const lookup = guardedLookup(isPrivateAddress, () => refused(url, "in a private network"));
+  return httpRequest(url, { ...request, agent: false, lookup });
 }
 
 /**
- * Checks the address to which the connection is made, so that a name cannot change its meaning between check and use.
+ * A look-up that checks the address to which the connection is made, so that a name cannot change its meaning between
+ * check and use. It is not asked about a host that is an address itself, nor for a connection that is kept.
  */
-function publicLookup(url: URL): LookupFunction {
+export function guardedLookup(isRefused: (address: string) => boolean, refusal: () => Error): LookupFunction {
   return (hostname, options, done) => {
     lookupName(hostname, { ...options, all: true }, (reason, addresses) => {
       if (reason !== null) return done(reason, []);
-      if (addresses.some(({ address }) => isPrivateAddress(address)))
-        return done(refused(url, "in a private network"), []);
+      if (addresses.some(({ address }) => isRefused(address))) return done(refusal(), []);
       const [one] = addresses;
       return options.all ? done(null, addresses) : done(null, one?.address ?? "", one?.family);
     });

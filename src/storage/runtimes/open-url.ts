@@ -28,10 +28,10 @@ export async function openUrl(address: string, { signal, accept = "*/*", what }:
   const headers = { accept, "accept-encoding": "identity", "user-agent": USER_AGENT, ...basicAuthorization(url) };
   url.username = url.password = "";
   const { host } = url;
-  const follow = (to: URL) => {
+  const onRedirect = (to: URL) => {
     url = to;
   };
-  const response = await followRedirects(url, { headers, signal }, follow).catch((cause) => {
+  const response = await followRedirects(url, { headers, signal }, { onRedirect }).catch((cause) => {
     throw signal.aborted ? cause : unreachable(host, what, cause);
   });
   const { statusCode: status = 0 } = response;

@@ -15,6 +15,14 @@ export const FORMAT_NAMES = {
 /** A key of {@link FORMAT_NAMES}. */
 export type ImageFormat = keyof typeof FORMAT_NAMES;
 
+const MEDIA_TYPES: Readonly<Partial<Record<ImageFormat, string>>> = { pnm: "image/x-portable-anymap" };
+
+/** The media type of an encoded image, by its first bytes as {@link imageFormat} has them. */
+export function imageType(bytes: Uint8Array): string | undefined {
+  const format = imageFormat(bytes);
+  return format && (MEDIA_TYPES[format] ?? `image/${format}`);
+}
+
 /** The end of an error about bytes that are not such an image. */
 export const EXPECTED_FORMATS = `expected ${Object.values(FORMAT_NAMES).join(", ")}`;
 

@@ -98,6 +98,7 @@ describe("without flags", () => {
       maxRss: 0,
       shutdownDelayMs: 5_000,
       drainTimeoutMs: 20_000,
+      fetchMedia: [],
       logLevel: "info",
       accessLog: false,
       servedProtocols: "all",

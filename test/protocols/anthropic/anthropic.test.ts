@@ -210,7 +210,12 @@ describe("POST /v1/messages", () => {
     ["a message without content", { messages: [{ role: "user" }] }, 400, "messages[0].content is missing"],
     ["an unknown role", { messages: [{ role: "cat", content: "" }] }, 400, 'messages[0].role is "cat"'],
     ["an unknown block", ask([{ type: "cat" }]), 400, 'messages[0].content[0].type is "cat"'],
-    ["an address of an image", source({ type: "url", url: "http://a" }), 400, "the server fetches no addresses"],
+    [
+      "an address of an image",
+      source({ type: "url", url: "http://a" }),
+      400,
+      "url is an address, which is not fetched",
+    ],
     ["no image", source({ type: "base64", media_type: "text/html", data: "AA" }), 400, "source.media_type is"],
     ["a tool of Anthropic's", ask("hi", { tools: [{ type: "bash_20250124", name: "bash" }] }), 400, "tools[0].type is"],
     [

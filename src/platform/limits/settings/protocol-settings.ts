@@ -62,6 +62,21 @@ export const PROTOCOL_SETTINGS = {
     commands: SERVE,
   },
   /**
+   * Hosts from which images and sound are fetched that messages have as addresses: names, `*.example.com`, `*`, and IP
+   * addresses or networks, without which private ones are refused. Default: nothing is fetched.
+   */
+  fetchMedia: {
+    slice: "protocols",
+    type: "list",
+    separator: ",",
+    isSplit: true,
+    placeholder: "HOSTS",
+    help: "hosts from which images and sound in messages are fetched, separated by commas, or *; repeatable",
+    details:
+      "For example `images.example.com,*.example.org`. Addresses of private networks have to be listed themselves ([security.md](security.md#addresses-in-messages)).",
+    commands: SERVE,
+  },
+  /**
    * Refuses calls of TensorFlow Serving's protocol whose method is not that of the
    * signature's method name. Default false.
    */
