@@ -158,7 +158,10 @@ const HINTS: readonly (readonly [name: RegExp, meaning: string])[] = [
 
 /** Folders by a file in them. */
 const CONTENTS: readonly (readonly [file: RegExp, meaning: string])[] = [
-  [/^config\.json$/, "a model of Hugging Face: add --driver transformers"],
+  [
+    /^config\.json$/,
+    "a model of Hugging Face: add --driver transformers, or put its graph beside it, as embeddings need it (optimum-cli export onnx --model FOLDER FOLDER/onnx)",
+  ],
   [/^com\.apple\.CoreML$|\.ml(model|package)$/i, HINTS[0]![1]],
   [/^checkpoint$|\.index$/, HINTS.at(-1)![1]],
   [/weights_manifest\.json$/, "weights of TensorFlow.js without their model.json"],

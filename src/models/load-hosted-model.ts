@@ -95,15 +95,15 @@ async function openModel(
   }
 }
 
-/** If that is asked for; else the log says that it could. Its code is loaded with the first model that needs it. */
+/** Unless the option says no: then the log says that it could. The code is loaded with the first such model. */
 async function takingTexts(
   model: Model,
   { path }: LoadSource,
   { texts, log }: Pick<HostChoices, "texts"> & { log: Logger },
 ): Promise<Model> {
-  if (!texts.isAsked && tokenizerFolder(path) === undefined) return model;
+  if (texts.wish !== "true" && tokenizerFolder(path) === undefined) return model;
   const { hintTexts, withTexts } = await import("./texts/text-model.ts");
-  if (texts.isAsked) return withTexts(model, { path, choices: texts, log });
+  if (texts.wish !== "false") return withTexts(model, { path, choices: texts, log });
   await hintTexts(model, path, log);
   return model;
 }

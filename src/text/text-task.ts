@@ -61,7 +61,7 @@ export async function readTextTask(path: string): Promise<TextTask | undefined> 
 }
 
 /** The encoders that a plain `config.json` is believed of; a name in `architectures` says too little. */
-const ENCODERS: readonly unknown[] = [
+export const ENCODERS: readonly unknown[] = [
   ...["albert", "bert", "camembert", "deberta", "deberta-v2", "distilbert", "electra", "modernbert", "mpnet", "new"],
   ...["nomic_bert", "roberta", "xlm-roberta", "xlm-roberta-xl"],
 ];

@@ -22,17 +22,22 @@ function modelFolder(inputs?: readonly string[]): string {
 
 const ASKED = { options: { texts: "true" } };
 
-const post = async (url: string, body: unknown) => {
+/** Members that tests look into. */
+interface Answered {
+  readonly data: readonly { readonly embedding: readonly number[] }[];
+  readonly error: { readonly message: string };
+}
+
+const post = async (url: string, body: unknown): Promise<Answered> => {
   const answer = await fetch(url, { method: "POST", body: JSON.stringify(body) });
-  return answer.json();
+  return (await answer.json()) as Answered;
 };
 
-test("a folder with a tokenizer beside an encoder is served: every protocol takes its texts, and its tokens too", async () => {
+test("a folder with a tokenizer beside an encoder is served without an option: every protocol takes its texts, and its tokens too", async () => {
   const { httpUrl, grpcAddress } = await startServer({
-    ...ASKED,
     stages: [{ path: modelFolder() }],
     name: "search",
-  } as never);
+  });
   const infer = (inputs: object[]) => post(`${httpUrl}/v2/models/search/infer`, { inputs });
   const text = { name: "text", datatype: "BYTES", shape: [2], data: ["good", "bad bad"] };
   expect(await infer([text])).toMatchObject({
@@ -42,6 +47,14 @@ test("a folder with a tokenizer beside an encoder is served: every protocol take
   const mask = { name: "attention_mask", datatype: "INT64", shape: [1, 1], data: [1] };
   expect(await infer([ids, mask])).toMatchObject({ outputs: [{ name: "last_hidden_state", data: [3, 0] }] });
   expect(await post(`${httpUrl}/v1/models/search:predict`, { instances: ["good"] })).toEqual({ predictions: [[1, 0]] });
+  // Clients of TensorFlow Serving often name the usual signature.
+  const tokens = { inputs: { input_ids: [[4]], attention_mask: [[1]] }, signature_name: "serving_default" };
+  expect(await post(`${httpUrl}/v1/models/search:predict`, tokens)).toEqual({ outputs: [[[3, 0]]] });
+  const embedded = await post(`${httpUrl}/v1/embeddings`, { input: ["good", "bad"] });
+  expect(embedded.data.map(({ embedding }) => embedding)).toEqual([
+    [1, 0],
+    [0, 1],
+  ]);
   const metadata = await (await fetch(`${httpUrl}/v2/models/search`)).json();
   expect(metadata).toMatchObject({ inputs: [{ name: "text", datatype: "BYTES", shape: [-1] }] });
   const grpc = connectKserve(grpcAddress as never);
@@ -72,6 +85,47 @@ test("the guide's hooks work as they stand: they have a tokenizer, by kserving/t
   expect(await post(`${httpUrl}/v2/models/words/infer`, { inputs: [WORD] })).toMatchObject({
     outputs: [{ name: "embedding", shape: [1, 2], data: [0, 1] }],
   });
+});
+
+test("a model whose only input are numbers of tokens takes them without a name, and texts", async () => {
+  const { httpUrl } = await startServer({ stages: [{ path: modelFolder(["input_ids"]) }], name: "search" });
+  const url = `${httpUrl}/v1/models/search:predict`;
+  expect(await post(url, { instances: [[4, 5]] })).toEqual({
+    predictions: [
+      [
+        [3, 0],
+        [0, 3],
+      ],
+    ],
+  });
+  expect(await post(url, { inputs: [[4]] })).toEqual({ outputs: [[[3, 0]]] });
+  expect(await post(url, { instances: ["good"] })).toEqual({ predictions: [[1, 0]] });
+});
+
+test("nothing changes where hooks or other models expect its numbers of tokens, where it is told, and beside damaged files", async () => {
+  const one = { datatype: "INT64", shape: [1, 1] };
+  const inputs = [
+    { ...one, name: "input_ids", data: [4] },
+    { ...one, name: "attention_mask", data: [1] },
+  ];
+  const identity = (values: unknown) => values;
+  const folder = modelFolder();
+  const damaged = modelFolder();
+  writeFileSync(join(damaged, "tokenizer.json"), "{");
+  const [path, broken] = [join(folder, "model.onnx"), join(damaged, "model.onnx")];
+  for (const model of [
+    { stages: [{ path }], hooks: { preprocess: identity } },
+    { stages: [{ path }], options: { texts: "false" } },
+    { stages: [{ driver: "null" }, { path }] },
+    { stages: [{ path: broken }] },
+  ]) {
+    const { httpUrl } = await startServer({ ...model, name: "words" } as never);
+    expect(await post(`${httpUrl}/v2/models/words/infer`, { inputs })).toMatchObject({
+      outputs: [{ name: "last_hidden_state", data: [3, 0] }],
+    });
+    const answer = await post(`${httpUrl}/v1/embeddings`, { input: "good" });
+    expect(answer.error.message).toContain("takes texts and gives vectors");
+  }
 });
 
 test("hooks of a model that takes texts give it texts", async () => {

@@ -1,6 +1,9 @@
+import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { expect, test } from "vitest";
-import { readTextTask } from "../../src/text/text-task.ts";
+import { POOLING_KINDS } from "../../src/text/pooling.ts";
+import { ENCODERS, readTextTask } from "../../src/text/text-task.ts";
+import { EXPORT_FOLDERS } from "../../src/text/tokenizer-folder.ts";
 import { inspectFile } from "../../src/tools/inspection/inspect-file.ts";
 import { tempFolder } from "../helpers/temp-folder.ts";
 import { toyEncoder } from "../helpers/text-model.ts";
@@ -119,11 +122,36 @@ test("inspect says the task, the pooling, the dimensions and the longest text", 
   const model = toyEncoder({ table: [[1]] });
   const { metadata } = await inspectFile(join(tempFolder({ ...json(files), "model.onnx": model }), "model.onnx"));
   expect(metadata).toMatchObject({
-    ...{ task: "embedding of texts with -o texts=true, by modules.json", pooling: "mean, to a length of 1" },
+    ...{ task: "embedding of texts, by modules.json", pooling: "mean, to a length of 1" },
     ...{ dimensions: "384", "longest text": "512 tokens" },
   });
   const damaged = tempFolder({ "tokenizer.json": "{}", "config.json": "{", "model.onnx": model });
   const { format, metadata: rest } = await inspectFile(join(damaged, "model.onnx"));
   expect(format).toContain("ONNX");
   expect(rest.texts).toContain("none: ");
+});
+
+/** Words in the style of code in the answers of the guide's table to a question. */
+function answersOf(question: string): readonly string[] {
+  const table = /## How does it know\?\n([\s\S]*?)\n## /.exec(readFileSync("docs/text.md", "utf8"))?.[1] ?? "";
+  const rows = table.split("\n").map((line) => line.split("|").map((cell) => cell.trim()));
+  const first = rows.findIndex(([, cell]) => cell?.startsWith(question));
+  const next = rows.findIndex(([, cell], index) => index > first && cell !== "");
+  const found = rows.slice(first, next === -1 ? undefined : next).map(([, , answer = ""]) => answer);
+  return found.flatMap((answer) => Array.from(answer.matchAll(/`([^`]+)`/g), ([, word = ""]) => word));
+}
+
+test("the guide's table has the encoders, the kinds of pooling, the modules and the folders that the code has", async () => {
+  expect(new Set(answersOf("Is it an embedding model?"))).toEqual(
+    new Set(["Transformer", "Pooling", "Normalize", "Model", ...ENCODERS]),
+  );
+  expect(answersOf("Which pooling?").toSorted()).toEqual([...POOLING_KINDS, "sentence_embedding"].toSorted());
+  expect(answersOf("Is it a model of texts?")).toEqual(expect.arrayContaining([...EXPORT_FOLDERS]));
+  for (const [question, kind] of [
+    ["Does it score pairs?", "scores"],
+    ["Does it classify words?", "entities"],
+  ] as const) {
+    const [ending = ""] = answersOf(question);
+    expect(await taskOf(architecture(`Bert${ending}`, { id2label: { 0: "A" } }))).toMatchObject({ kind });
+  }
 });

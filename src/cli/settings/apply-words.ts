@@ -1,5 +1,6 @@
+import { existsSync } from "node:fs";
 import { stat } from "node:fs/promises";
-import { basename, parse } from "node:path";
+import { basename, join } from "node:path";
 import { invalidArgument } from "../../errors.ts";
 import { claimPath } from "../../storage/local-name.ts";
 import { schemeOf } from "../../storage/remote-address.ts";
@@ -107,8 +108,10 @@ async function holdsSeveral(path: string): Promise<boolean> {
   if (!(await isFolder(path))) return false;
   const { hasTritonConfig } = await import("../../serving/repository/folders/read-triton-config.ts");
   if (await hasTritonConfig(claimPath(path))) return true;
-  const { findModel, isDetected } = await import("../../serving/repository/folders/find-model.ts");
+  const { findModel, isDetected, isMain } = await import("../../serving/repository/folders/find-model.ts");
   const model = await findModel(path).catch(() => undefined);
+  // One of Hugging Face's that no driver recognises has folders too.
+  if (model === path && ["config.json", "tokenizer.json"].every((name) => existsSync(join(path, name)))) return false;
   if (model === undefined || !(await isDetected(model))) return true;
   return !isMain(model) && (await othersIn(path, model)).length > 0;
 }
@@ -128,11 +131,6 @@ async function withWarning(parsed: Parsed, path: string): Promise<Parsed> {
 async function othersIn(path: string, model: string): Promise<readonly { readonly name: string }[]> {
   const { modelsBeside } = await import("../../serving/repository/folders/list-models.ts");
   return model === path ? [] : modelsBeside(path, model);
-}
-
-/** A file whose name says that it is its folder's model. */
-function isMain(model: string): boolean {
-  return parse(model).name === "model";
 }
 
 function isFolder(path: string): Promise<boolean> {

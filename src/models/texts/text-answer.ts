@@ -5,6 +5,7 @@ import type { EncodedTexts } from "../../text/encoded-texts.ts";
 import { cutDimensions, normalise, numbersOf, pool } from "../../text/pooling.ts";
 import type { TextTask, TextTaskKind } from "../../text/text-task.ts";
 import type { TextInput } from "../../text/tokenizer.ts";
+import { areLikeLengths } from "../queue/batch-policy.ts";
 import type { TextChoices } from "./text-options.ts";
 
 /** The texts of a run and their tokens. */
@@ -20,10 +21,10 @@ export interface TextAnswer {
   /** The model's output that is needed. */
   readonly takes: string;
   /** The answer to each text of a run: an array of values, whose meaning {@link toTensors} knows. */
-  rowsOf(outputs: Tensors, run: RunTexts): readonly (readonly unknown[])[];
-  toTensors(rows: readonly (readonly unknown[])[]): Tensors;
+  rowsOf(outputs: Tensors, run: RunTexts): readonly ArrayLike<unknown>[];
+  toTensors(rows: readonly ArrayLike<unknown>[]): Tensors;
   /** One of these rows with as many numbers as its client wants, and zeros behind them; absent = it has them all. */
-  cutTo?(row: readonly unknown[], dimensions: number): readonly unknown[];
+  cutTo?(row: ArrayLike<unknown>, dimensions: number): ArrayLike<unknown>;
 }
 
 type Specs = readonly TensorSpec[];
@@ -74,10 +75,11 @@ function embedding(task: TextTask, outputs: Specs, { dimensions }: TextChoices):
   };
 }
 
-function cutRow(row: readonly unknown[], dimensions: number, normalises: boolean): readonly number[] {
-  const first = createTensor("float32", [dimensions], Float32Array.from(row.slice(0, dimensions), Number));
-  const { data } = normalises ? normalise(first) : first;
-  return [...data, ...new Array<number>(row.length - dimensions).fill(0)];
+function cutRow(row: ArrayLike<unknown>, dimensions: number, normalises: boolean): Float32Array {
+  const first = createTensor("float32", [dimensions], Float32Array.from({ ...row, length: dimensions }, Number));
+  const cut = new Float32Array(row.length);
+  cut.set((normalises ? normalise(first) : first).data);
+  return cut;
 }
 
 /** The model's own fault, and not the client's. */
@@ -108,7 +110,7 @@ function scores({ activation }: TextTask, outputs: Specs): TextAnswer | undefine
             createTensor(
               "float32",
               [rows.length],
-              Float32Array.from(rows, ([score]) => Number(score)),
+              Float32Array.from(rows, (row) => Number(row[0])),
             ),
           ],
         ]),
@@ -119,7 +121,10 @@ function scores({ activation }: TextTask, outputs: Specs): TextAnswer | undefine
 function classes({ activation, labels }: TextTask, outputs: Specs): TextAnswer | undefined {
   const taken = logitsOf(outputs, 2);
   if (taken === undefined) return undefined;
-  const best = (row: readonly unknown[]) => row.indexOf(Math.max(...row.map(Number)));
+  const best = (given: ArrayLike<unknown>) => {
+    const row = Array.from(given, Number);
+    return row.indexOf(Math.max(...row));
+  };
   return {
     inputs: [TEXT],
     outputs: [
@@ -165,7 +170,7 @@ function entities({ labels, activation }: TextTask, outputs: Specs): TextAnswer 
         return [JSON.stringify(joinEntities(String(text), ranges, labels))];
       });
     },
-    toTensors: (rows) => createTensors([["entities", texts(rows.map(([json]) => String(json)))]]),
+    toTensors: (rows) => createTensors([["entities", texts(rows.map((row) => String(row[0])))]]),
   };
 }
 
@@ -202,7 +207,8 @@ function joinEntities(text: string, tokens: readonly ScoredToken[], labels: read
   return found;
 }
 
-function activate(row: readonly number[], activation: TextTask["activation"]): readonly number[] {
+function activate(given: ArrayLike<number>, activation: TextTask["activation"]): readonly number[] {
+  const row = Array.from(given);
   if (activation === "none") return row;
   if (activation === "sigmoid") return row.map((value) => 1 / (1 + Math.exp(-value)));
   const most = Math.max(...row);
@@ -221,18 +227,18 @@ function asFloats(tensor: Tensor): Tensor<"float32"> {
   return createTensor("float32", tensor.shape, Float32Array.from(numbersOf(tensor)));
 }
 
-function rowsOfMatrix({ shape, data }: Tensor<"float32">): readonly (readonly number[])[] {
+/** Views of the rows: a hundred thousand vectors need no second copy. */
+function rowsOfMatrix({ shape, data }: Tensor<"float32">): readonly Float32Array[] {
   const [rows = 0] = shape;
   const width = rows === 0 ? 0 : data.length / rows;
-  return Array.from({ length: rows }, (_, row) => Array.from(data.subarray(row * width, (row + 1) * width)));
+  return Array.from({ length: rows }, (_, row) => data.subarray(row * width, (row + 1) * width));
 }
 
 /** `width` is that of a matrix without rows. */
-function toMatrix(rows: readonly (readonly unknown[])[], width: number): Tensor<"float32"> {
+function toMatrix(rows: readonly ArrayLike<unknown>[], width: number): Tensor<"float32"> {
   const columns = rows[0]?.length ?? width;
   const data = new Float32Array(rows.length * columns);
-  for (const [row, values] of rows.entries())
-    for (const [at, value] of values.entries()) data[row * columns + at] = Number(value);
+  for (const [row, values] of rows.entries()) data.set(values as ArrayLike<number>, row * columns);
   return createTensor("float32", [rows.length, columns], data);
 }
 
@@ -242,4 +248,48 @@ function texts(all: readonly string[]): Tensor<"bytes"> {
     [all.length],
     all.map((text) => encoder.encode(text)),
   );
+}
+
+/** Limits of the texts that run together. */
+interface GroupLimits {
+  /** Rows that each run has; absent = any number. */
+  readonly rows: number | undefined;
+  /** Bytes of a text that count. */
+  readonly bytes: number;
+  /** True if a run has so many rows, or each row so many tokens, whatever the texts are. */
+  readonly isFixed: boolean;
+  /** Tokens to which a text is cut, by its place: texts of a run are cut alike. Absent = all are. */
+  cutOf?(place: number): number;
+}
+
+/** Rows of a run at most. */
+const RUN_ROWS = 32;
+/**
+ * Bytes of a run's rows at most, each as long as the longest: 32 of 512 tokens. Models of longer texts would need
+ * gigabytes for as many, and gain nothing by it. One row may have more.
+ */
+const RUN_BYTES = 96 * 1024;
+
+/** The places of texts that run together: of like lengths, and not too many. */
+export function groupsOf(texts: readonly TextInput[], limits: GroupLimits): readonly (readonly number[])[] {
+  const { rows = RUN_ROWS, bytes, isFixed, cutOf = () => 0 } = limits;
+  const lengths = texts.map((text) => Math.min(lengthOf(text), bytes));
+  const groups: number[][] = [];
+  let [shortest, group]: [number, number[]] = [0, []];
+  for (const place of [...lengths.keys()].sort((one, other) => (lengths[one] ?? 0) - (lengths[other] ?? 0))) {
+    const length = lengths[place] ?? 0;
+    const isAlike = isFixed || (areLikeLengths(shortest, length) && (group.length + 1) * length <= RUN_BYTES);
+    const [first] = group;
+    if (first !== undefined && group.length < rows && isAlike && cutOf(first) === cutOf(place)) group.push(place);
+    else {
+      [shortest, group] = [length, [place]];
+      groups.push(group);
+    }
+  }
+  return groups;
+}
+
+/** Bytes of a text, or of both of a pair. */
+function lengthOf(text: TextInput): number {
+  return [text].flat().reduce((sum, part) => sum + Buffer.byteLength(part), 0);
 }

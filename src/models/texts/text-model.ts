@@ -1,5 +1,5 @@
 import type { Model, PredictCall } from "../../drivers/driver.ts";
-import { failedPrecondition, invalidArgument } from "../../errors.ts";
+import { failedPrecondition, invalidArgument, reasonText } from "../../errors.ts";
 import type { Logger } from "../../observability/logger.ts";
 import { convertTensor } from "../../tensor/convert-tensor.ts";
 import { DEFAULT_SIGNATURE, defaultSignatureName, type Signature } from "../../tensor/signature/signature.ts";
@@ -7,8 +7,8 @@ import { createTensors, type Tensor, type Tensors } from "../../tensor/tensor.ts
 import { type EncodedTexts, fromTokenRows, textsOf, toTokenRows } from "../../text/encoded-texts.ts";
 import { type PreparedText, readTextTask, type TextTask } from "../../text/text-task.ts";
 import { loadTokenizer, type TextInput, type Tokenizer } from "../../text/tokenizer.ts";
-import { areLikeLengths } from "../queue/batch-policy.ts";
-import { createAnswer, type TextAnswer } from "./text-answer.ts";
+import { whileCounted } from "../while-counted.ts";
+import { createAnswer, groupsOf, type TextAnswer } from "./text-answer.ts";
 import type { TextChoices } from "./text-options.ts";
 import {
   addTextSignatures,
@@ -25,8 +25,6 @@ const ENCODED: Readonly<Record<string, keyof Pick<EncodedTexts, "inputIds" | "at
   token_type_ids: "tokenTypeIds",
 };
 
-/** Rows of a run at most. */
-const RUN_ROWS = 32;
 /** A text of more bytes for each token that it may have is one that is cut. */
 const MOST_TOKEN_BYTES = 6;
 const NO_LIMIT = Number.POSITIVE_INFINITY;
@@ -49,21 +47,33 @@ export async function hintTexts({ signatures }: Model, path: string, log: Logger
 /**
  * Makes a model that lies beside a tokenizer take texts, and give what it is for: embeddings, scores of pairs, classes,
  * entities. It takes its numbers of tokens as before, by the signature `tokens`, or by the names of its inputs. Other
- * models are returned as they are, which the log says. Throws `failed_precondition` for damaged files, and where
- * `tokens` is taken.
+ * models are returned as they are, which the log says if texts are asked for. Throws `failed_precondition` for damaged
+ * files, and where `tokens` is taken, if they are; else the log says why the model stays as it is.
  */
-export async function withTexts(model: Model, { path, choices, log }: TextSource): Promise<Model> {
+export async function withTexts(model: Model, source: TextSource): Promise<Model> {
+  const { path, choices, log } = source;
+  const isAsked = choices.wish === "true";
+  try {
+    const made = await textModel(model, source);
+    if (typeof made !== "string") return made;
+    if (isAsked) log.warn(`the model does not take texts in spite of -o texts=true: ${made}`, { path });
+  } catch (reason) {
+    if (isAsked) throw reason;
+    log.warn(`the model takes no texts, as -o texts=false has it: ${reasonText(reason)}`, { path });
+  }
+  return model;
+}
+
+/** A model that takes texts, or the reason why it cannot. */
+async function textModel(model: Model, { path, choices, log }: TextSource): Promise<Model | string> {
   const own = model.signatures[defaultSignatureName(model.signatures)];
-  const without = (reason: string) => {
-    log.warn(`the model does not take texts in spite of -o texts=true: ${reason}`, { path });
-    return model;
-  };
   if (own === undefined || !isEncoder(own))
-    return without("its inputs are not input_ids, perhaps with attention_mask and token_type_ids");
+    return "its inputs are not input_ids, perhaps with attention_mask and token_type_ids";
   const task = await readTextTask(path);
-  if (task === undefined) return without("no tokenizer.json and config.json beside it say what it is for");
+  if (task === undefined) return "no tokenizer.json and config.json beside it say what it is for";
   const answer = createAnswer(task, own, choices);
-  if (answer === undefined) return without(`none of its outputs is one of ${task.kind}`);
+  if (answer === undefined) return `none of its outputs is one of ${task.kind}`;
+  const sizes = fixedSizes(own);
   const tokenizer = await loadTokenizer(task.folder);
   if (Object.hasOwn(model.signatures, TOKENS_SIGNATURE))
     throw failedPrecondition(
@@ -71,7 +81,7 @@ export async function withTexts(model: Model, { path, choices, log }: TextSource
     );
   const { kind, source } = task;
   log.info("the model takes texts", { task: kind, by: source, maxTokens: choices.maxTokens ?? task.maxTokens });
-  return new TextModel(model, { task, answer, tokenizer, choices, sizes: fixedSizes(own) }).asModel();
+  return new TextModel(model, { task, answer, tokenizer, choices, sizes }).asModel();
 }
 
 /** Rows and tokens of each run of a model that takes no others; absent = any. */
@@ -167,27 +177,34 @@ class TextModel {
     return Math.min(choices.maxTokens ?? task.maxTokens ?? NO_LIMIT, sizes.tokens ?? NO_LIMIT);
   }
 
+  /** Texts run in groups, with turns between them in which the end of the request is noticed. */
   async #predict(given: Tensors, call: PredictCall): Promise<Tensors> {
     const { answer, sizes, task } = this.#parts;
     const names = answer.inputs.map(({ name }) => name);
     const texts = readTexts(given, names).map((text) => prepareText(text, task.prepares));
-    const rows: (readonly unknown[])[] = new Array(texts.length);
-    const { rows: fixed } = sizes;
-    const isFixed = fixed !== undefined || sizes.tokens !== undefined;
-    const limits = { rows: fixed ?? RUN_ROWS, bytes: this.#mostBytes, isFixed };
+    const rows: ArrayLike<unknown>[] = new Array(texts.length);
     const counts = new TextCounts(texts.length);
     const choicesOf = readRowChoices(given);
-    for (const places of groupsOf(texts, limits, (place) => choicesOf(place).maxTokens)) {
-      call.signal.throwIfAborted();
-      const own = places.map((place) => texts[place] ?? "");
-      const { outputs, encoded } = await this.#run(own, { places, ...choicesOf(places[0] ?? 0) }, call);
-      const answers = answer.rowsOf(outputs, { encoded, texts: own });
-      for (const [index, place] of places.entries()) {
-        rows[place] = answer.cutTo?.(answers[index] ?? [], choicesOf(place).dimensions) ?? answers[index] ?? [];
-        counts.add(place, encoded, index);
+    const cutOf = (place: number) => choicesOf(place).maxTokens;
+    const limits = { rows: sizes.rows, bytes: this.#mostBytes, isFixed: Object.keys(sizes).length > 0, cutOf };
+    const [{ shape } = { shape: [] }] = answer.outputs;
+    const width = Math.max(1, Number(shape?.[1] ?? 1));
+    const made = await whileCounted(2 * Float32Array.BYTES_PER_ELEMENT * width * texts.length, async () => {
+      for (const [number, places] of groupsOf(texts, limits).entries()) {
+        // A driver that blocks the thread would keep it from noticing that the request is over.
+        if (number > 0) await new Promise(setImmediate);
+        call.signal.throwIfAborted();
+        const own = places.map((place) => texts[place] ?? "");
+        const { outputs, encoded } = await this.#run(own, { places, ...choicesOf(places[0] ?? 0) }, call);
+        const answers = answer.rowsOf(outputs, { encoded, texts: own });
+        for (const [index, place] of places.entries()) {
+          const row = answers[index] ?? [];
+          rows[place] = answer.cutTo?.(row, choicesOf(place).dimensions) ?? row;
+          counts.add(place, encoded, index);
+        }
       }
-    }
-    const made = answer.toTensors(rows);
+      return answer.toTensors(rows);
+    });
     const all = call.signature === DEFAULT_SIGNATURE ? made : counts.beside(made);
     const { outputs: wanted } = call;
     return wanted === undefined ? all : createTensors(Object.entries(all).filter(([name]) => wanted.includes(name)));
@@ -243,41 +260,6 @@ function readTexts(given: Tensors, names: readonly string[]): readonly TextInput
   if (first.length !== second.length)
     throw invalidArgument(`There are ${first.length} texts in ${names[0]}, and ${second.length} in ${names[1]}.`);
   return first.map((text, index) => [text, second[index] ?? ""] as const);
-}
-
-interface GroupLimits {
-  readonly rows: number;
-  /** Bytes of a text that count. */
-  readonly bytes: number;
-  /** True if a run has so many rows, or each row so many tokens, whatever the texts are. */
-  readonly isFixed: boolean;
-}
-
-/** The places of texts that run together: of like lengths, cut alike, a number of them at most. */
-function groupsOf(
-  texts: readonly TextInput[],
-  { rows, bytes, isFixed }: GroupLimits,
-  cutOf: (place: number) => number,
-): readonly (readonly number[])[] {
-  const lengths = texts.map((text) =>
-    Math.min(
-      [text].flat().reduce((sum, part) => sum + Buffer.byteLength(part), 0),
-      bytes,
-    ),
-  );
-  const lengthOf = (place: number) => lengths[place] ?? 0;
-  const groups: number[][] = [];
-  for (const place of [...lengths.keys()].sort((one, other) => lengthOf(one) - lengthOf(other))) {
-    const group = groups.at(-1) ?? [];
-    const [first] = group;
-    const isAlike =
-      first !== undefined &&
-      cutOf(first) === cutOf(place) &&
-      (isFixed || areLikeLengths(lengthOf(first), lengthOf(place)));
-    if (isAlike && group.length < rows) group.push(place);
-    else groups.push([place]);
-  }
-  return groups;
 }
 
 /** Lengths of texts, as clients send them. */

@@ -1,8 +1,8 @@
-import { BOOLEANS, type OptionTable, type RawOptions } from "../../drivers/option-table.ts";
+import type { OptionTable, RawOptions } from "../../drivers/option-table.ts";
 
 /** The `-o` keys for models of texts, for every driver. */
 export interface RawTextOptions {
-  texts: boolean;
+  texts: string;
   truncate: string;
   max_tokens?: number;
   dimensions?: number;
@@ -11,9 +11,10 @@ export interface RawTextOptions {
 /** See {@link RawTextOptions}. */
 export const TEXT_OPTIONS: OptionTable<RawTextOptions> = {
   texts: {
-    type: "boolean",
-    default: false,
-    help: "Whether a model beside a tokenizer.json takes texts, if its files say what it is for; without it the next three are no options of the server.",
+    type: "choice",
+    choices: ["auto", "true", "false"],
+    default: "auto",
+    help: "Whether a model beside a tokenizer.json takes texts, beside its numbers of tokens, if its files say what it is for; auto = one without hooks that is no stage of others does. Without true the next three are no options of the server.",
   },
   truncate: {
     type: "choice",
@@ -33,27 +34,31 @@ export const TEXT_OPTIONS: OptionTable<RawTextOptions> = {
   },
 };
 
-/** Checks that options make a model take texts. */
-function takesTexts({ texts = "" }: RawOptions): boolean {
-  return BOOLEANS.get(texts.toLowerCase()) === true;
+function wishOf({ texts = "auto" }: RawOptions): string {
+  return texts.toLowerCase();
 }
 
-/** The files and folders that a model needs beside its own if these options make it take texts. */
+/** The options of a model that takes texts only where these say so: hooks, and other stages, expect its own inputs. */
+export function withoutAutoTexts(options: RawOptions): RawOptions {
+  return wishOf(options) === "auto" ? { ...options, texts: "false" } : options;
+}
+
+/** The files and folders that a model needs beside its own unless these options keep it from taking texts. */
 export async function filesBesideModel(path: string, options: RawOptions): Promise<readonly string[]> {
-  if (!takesTexts(options)) return [];
+  if (wishOf(options) === "false") return [];
   const { filesOfTexts } = await import("../../text/text-task.ts");
   return filesOfTexts(path);
 }
 
 /** Checks that a key of the host means nothing beside those options, so that hooks and drivers may have it. */
 export function isIdleTextOption(key: string, raw: RawOptions): boolean {
-  return key !== "texts" && Object.hasOwn(TEXT_OPTIONS, key) && !takesTexts(raw);
+  return key !== "texts" && Object.hasOwn(TEXT_OPTIONS, key) && wishOf(raw) !== "true";
 }
 
 /** Choices for a model of texts. */
 export interface TextChoices {
-  /** True if a model beside a tokenizer takes texts. */
-  readonly isAsked: boolean;
+  /** The wish for a model beside a tokenizer to take texts: `auto` = if nothing keeps it from that. */
+  readonly wish: "auto" | "true" | "false";
   /** Absent = as the tokenizer says. */
   readonly truncate?: "right" | "left" | "refuse";
   readonly maxTokens?: number;
@@ -61,14 +66,9 @@ export interface TextChoices {
 }
 
 /** The choices that options make. */
-export function parseTextOptions({
-  texts: isAsked,
-  truncate,
-  max_tokens: most,
-  dimensions,
-}: RawTextOptions): TextChoices {
+export function parseTextOptions({ texts, truncate, max_tokens: most, dimensions }: RawTextOptions): TextChoices {
   return {
-    isAsked,
+    wish: texts === "true" || texts === "false" ? texts : "auto",
     ...((truncate === "right" || truncate === "left" || truncate === "refuse") && { truncate }),
     ...(most !== undefined && { maxTokens: most }),
     ...(dimensions !== undefined && { dimensions }),

@@ -10,6 +10,7 @@ import {
   dumpJson,
   isJsonList,
   isJsonObject,
+  JsonNumbers,
   type JsonObject,
   type JsonValue,
   listLength,
@@ -87,7 +88,13 @@ export function findSignature(name: string, { signatures }: Described, used?: Us
 export function usedNames({ root, outputFilter: outputs }: PredictBody): UsedNames {
   const { instances, inputs: columns } = root;
   const first = isJsonList(instances ?? null) ? (instances as readonly JsonValue[])[0] : columns;
-  return { inputs: isJsonObject(first) && !isBase64Object(first) ? Object.keys(first) : [], outputs };
+  const isNamed = isJsonObject(first) && !isBase64Object(first);
+  return { inputs: isNamed ? Object.keys(first) : [], outputs, isUnnamedNumbers: isNumbers(instances ?? columns) };
+}
+
+/** Checks for numbers, or lists of them, by the first one. */
+function isNumbers(value: JsonValue = null): boolean {
+  return isJsonList(value) ? isNumbers(value[0]) : value instanceof JsonNumbers;
 }
 
 /** `row` = a list of instances in, a list of predictions out; `column` = whole tensors in and out. */

@@ -104,7 +104,7 @@ interface Made {
   readonly call: CallOptions;
   readonly request: Uint8Array;
   /** The request about a file. */
-  readonly facts?: { readonly request: string };
+  readonly facts?: Readonly<Record<string, string>>;
   /** One at least. */
   readonly choices: readonly TextAnswer[];
   /** The parts behind the ends of all choices. */

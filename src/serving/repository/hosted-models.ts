@@ -10,6 +10,7 @@ import type { ModelHandle } from "../../models/model-handle.ts";
 import type { ModelHost } from "../../models/model-host.ts";
 import type { StartModelOptions } from "../../models/model-to-load.ts";
 import { startModel } from "../../models/start-model.ts";
+import { withoutAutoTexts } from "../../models/texts/text-options.ts";
 import type { InferenceService } from "../inference-service.ts";
 import type { RecordedRequests } from "../recorded-request.ts";
 import { assertTakesOptions } from "./choose-stages.ts";
@@ -77,7 +78,8 @@ export class HostedModels implements ModelProvider {
     const found = await findDriver(name);
     try {
       assertLoadable(found.driver, path, options);
-      const host = await startModel({ found, path, options, hookFolder: this.#hookFolder }, this.#options);
+      const own = { found, path, options: withoutAutoTexts(options), hookFolder: this.#hookFolder };
+      const host = await startModel(own, this.#options);
       await this.#warmUp(host);
       return { ...host, close: () => host.close().finally(() => found.dispose()) };
     } catch (reason) {

@@ -4,6 +4,7 @@ import type { AnyHooks, InitParams } from "../../hooks/hooks.ts";
 import type { ModelFacts } from "../../models/model-facts.ts";
 import type { ModelHost } from "../../models/model-host.ts";
 import { startModel } from "../../models/start-model.ts";
+import { withoutAutoTexts } from "../../models/texts/text-options.ts";
 import type { PipelineRunner } from "../../pipeline/runner.ts";
 import type { ModelStorage } from "../../storage/model-storage.ts";
 import type { TensorFacts } from "../../tensor/signature/describe-tensors.ts";
@@ -133,6 +134,7 @@ async function startModels(
 ): Promise<ModelHost[]> {
   const hookFolder = hookFolderOf(source);
   const hosts: ModelHost[] = [];
+  const isPlain = source.stages.length === 1 && source.hooks === undefined && source.configured === undefined;
   for (const [index, { model, version }] of source.stages.entries()) {
     options.signal?.throwIfAborted();
     const stage = stages.find(({ number }) => number === index + 1);
@@ -144,8 +146,9 @@ async function startModels(
   return hosts;
 
   function start({ found, path, options: own, fileBytes }: SizedStage): Promise<ModelHost> {
+    const given = { ...source.options, ...own };
     return startModel(
-      { found, path, name: source.name, options: { ...source.options, ...own }, hookFolder, fileBytes },
+      { found, path, name: source.name, options: isPlain ? given : withoutAutoTexts(given), hookFolder, fileBytes },
       options,
     );
   }

@@ -18,20 +18,31 @@ export function chooseSignature(
   signatures: Readonly<Record<string, Signature>>,
   used?: UsedNames,
 ): ChosenSignature | undefined {
-  const chosen = findSignature(name || nameByInputs(signatures, used), signatures);
+  const chosen = findSignature(nameByInputs(name, signatures, used) ?? name, signatures);
   if (used === undefined || chosen?.spec === undefined) return chosen;
   const spec = underUsedNames(chosen.spec, used);
   return spec === chosen.spec ? chosen : { name: chosen.name, spec };
 }
 
-/** The name of a signature that is run by its inputs, if the default one does not have all of the request's. */
-function nameByInputs(signatures: Readonly<Record<string, Signature>>, used: UsedNames | undefined): string {
-  if (used === undefined || !isAnyByInputs(signatures)) return "";
-  const hasAll = ({ inputs = [] }: Signature) => used.inputs.every((name) => inputs.some((spec) => spec.name === name));
-  const others = Object.entries(signatures).filter(([, { byInputs }]) => byInputs === true);
-  const usual = signatures[defaultSignatureName(signatures)];
-  if (usual === undefined || hasAll(usual)) return "";
-  return others.find(([, signature]) => hasAll(signature))?.[0] ?? "";
+/**
+ * The name of a signature that is run by its inputs, if the request names none, or the default one, which does not have
+ * all of its inputs; undefined = the one that it names.
+ */
+function nameByInputs(
+  name: string,
+  signatures: Readonly<Record<string, Signature>>,
+  used: UsedNames | undefined,
+): string | undefined {
+  if (used === undefined || !isAnyByInputs(signatures)) return undefined;
+  const defaultName = defaultSignatureName(signatures);
+  const usual = signatures[defaultName];
+  if (usual === undefined || (name !== "" && name !== defaultName)) return undefined;
+  const isFor = ({ inputs = [] }: Signature) =>
+    used.isUnnamedNumbers === true
+      ? inputs.length === 1 && inputs[0]?.dtype !== "bytes"
+      : used.inputs.every((each) => inputs.some((spec) => spec.name === each));
+  if (isFor(usual)) return undefined;
+  return Object.entries(signatures).find(([, each]) => each.byInputs === true && isFor(each))?.[0];
 }
 
 /** Asked for each request: it makes no objects. */
@@ -53,6 +64,8 @@ export interface UsedNames {
   readonly inputs: readonly string[];
   /** Absent or empty = all. */
   readonly outputs?: readonly string[] | undefined;
+  /** True for numbers that stand for the only input, without its name. */
+  readonly isUnnamedNumbers?: boolean | undefined;
 }
 
 /**

@@ -26,7 +26,7 @@ export async function inspectFile(path: string): Promise<FileFacts> {
 function textFacts({ kind, source, pooling, normalises, dimensions, maxTokens, labels }: TextTask) {
   const way = [pooling.join(" and "), ...(normalises ? ["to a length of 1"] : [])].join(", ");
   return {
-    task: `${kind} of texts with -o texts=true, by ${source}`,
+    task: `${kind} of texts, by ${source}`,
     ...(pooling.length > 0 && { pooling: way }),
     ...(dimensions !== undefined && { dimensions: String(dimensions) }),
     ...(labels.length > 0 && { labels: labels.join(", ") }),

@@ -100,6 +100,24 @@ describe("a path without a flag means", () => {
     expect(warnings).toEqual([]);
   });
 
+  test("the graph of a folder of sentence-transformers, and the folder itself if it has weights alone", async () => {
+    const files = {
+      "tokenizer.json": "{}",
+      "config.json": "{}",
+      "1_Pooling/config.json": "{}",
+      "model.safetensors": "",
+    };
+    const weights = tempFolder(files);
+    expect((await read(weights)).settings).toMatchObject({ modelPath: [weights], model: [] });
+    const graphs = tempFolder({ ...files, "onnx/model.onnx": "", "onnx/model_O4.onnx": "" });
+    expect((await read(graphs)).settings).toMatchObject({ modelPath: [graphs], model: [] });
+    const names = ["openvino_model.xml", "openvino_tokenizer.xml", "openvino_detokenizer.xml"];
+    const openvino = tempFolder({ ...files, ...Object.fromEntries(names.map((name) => [name, ""])) });
+    const { settings, warnings } = await read(openvino);
+    expect(settings).toMatchObject({ modelPath: [openvino], model: [] });
+    expect(warnings).toHaveLength(1);
+  });
+
   test("the model called model, with a warning that names the others", async () => {
     const path = tempFolder({ "model.onnx": "", "fp16/model.onnx": "", "old.pkl": "", "assets/words.txt": "" });
     const { settings, warnings } = await read(path);

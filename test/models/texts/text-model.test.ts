@@ -47,6 +47,7 @@ const modules = (...types: string[]) => ({
 });
 
 describe("without the option", () => {
+  // Among them are those of hooks, for whose models the server switches it off.
   const hints: unknown[] = [];
   const log = { ...createSilentLogger(), info: (...said: unknown[]) => void hints.push(said) };
   const options = { texts: "false", truncate: "of the hooks", max_tokens: "some", dimensions: "x" };
@@ -64,6 +65,18 @@ describe("without the option", () => {
     await (await load({ ...encoder, files, options })).close();
     await expect(load({ ...encoder, files })).rejects.toThrow("tokenizer");
   });
+});
+
+test("a model takes texts by itself unless files say nothing, or are damaged", async () => {
+  const auto = { texts: "auto" };
+  const model = await load({ ...encoder, options: auto });
+  expect(Object.keys(model.signatures)).toContain("tokens");
+  await model.close();
+  for (const files of [{ "tokenizer.json": "{" }, { "config.json": "{}" }]) {
+    const plain = await load({ ...encoder, files, options: auto });
+    expect(Object.keys(plain.signatures)).toEqual(["serving_default"]);
+    await plain.close();
+  }
 });
 
 describe("an embedding model", () => {
@@ -142,7 +155,7 @@ describe("an embedding model", () => {
       return toTensors({});
     };
     const model = { signatures: { serving_default: spec, other: spec }, predict, close: async () => {} };
-    const source = { path: own.path, choices: { isAsked: true }, log: createSilentLogger() };
+    const source = { path: own.path, choices: { wish: "true" as const }, log: createSilentLogger() };
     const texted = await withTexts(model, source);
     expect(Object.keys(texted.signatures)).toEqual([
       "serving_default",

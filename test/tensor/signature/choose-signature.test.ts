@@ -17,10 +17,10 @@ test("outputs are checked against what a signature declares, and not where it de
   );
 });
 
-test("a signature that is run by its inputs is chosen if they are not those of the usual one, and none is named", () => {
+test("a signature that is run by its inputs is chosen if they are not those of the usual one, and no other is named", () => {
   const spec = (name: string) => ({ inputs: [{ name, dtype: "int64" as const }] });
   const signatures = {
-    serving_default: spec("text"),
+    serving_default: { inputs: [{ name: "text", dtype: "bytes" as const }] },
     tokens: { ...spec("ids"), byInputs: true as const },
     other: spec("x"),
   };
@@ -29,7 +29,13 @@ test("a signature that is run by its inputs is chosen if they are not those of t
   expect(chosen("", "text")).toBe("serving_default");
   expect(chosen("", "x")).toBe("serving_default");
   expect(chosen("", "ids", "text")).toBe("serving_default");
-  expect(chosen("serving_default", "ids")).toBe("serving_default");
+  expect(chosen("serving_default", "ids")).toBe("tokens");
+  expect(chosen("other", "ids")).toBe("other");
+  const numbers = { inputs: [], isUnnamedNumbers: true };
+  expect(chooseSignature("", signatures, numbers)?.name).toBe("tokens");
+  expect(chooseSignature("", { serving_default: spec("x"), tokens: signatures.tokens }, numbers)?.name).toBe(
+    "serving_default",
+  );
   expect(chooseSignature("", signatures)?.name).toBe("serving_default");
 });
 

@@ -8,7 +8,7 @@ import {
 } from "../../../drivers/python/mlflow-folder.ts";
 import { DRIVER_NAMES, detectDriver, findDriver } from "../../../drivers/registry.ts";
 import { failedPrecondition } from "../../../errors.ts";
-import { exportedGraph } from "../../../text/tokenizer-folder.ts";
+import { EXPORT_FOLDERS } from "../../../text/tokenizer-folder.ts";
 import type { ModelConfig } from "../config/model-config.ts";
 import { type FolderEntry, isVersionFolder, listFolder } from "./list-folder.ts";
 
@@ -37,9 +37,10 @@ export async function locateModel(
 /**
  * The model that a path means. A file, and a folder that a driver loads as a whole, mean themselves; a folder of
  * MLflow's means the file in it that a framework's own driver reads; a folder with one model in it means that model.
- * Among several models the one named `model` is chosen, and below a tokenizer the graph that is exported there. A
- * folder without models is returned unchanged, so that a driver reports the error. Throws `failed_precondition` for
- * a folder with several models, and for one with versions of a model.
+ * Among several models the one named `model` is chosen, or `openvino_model`, as exporters name it. A folder with a
+ * tokenizer, whose models are in a folder of exported graphs, means one of those. A folder without models is returned
+ * unchanged, so that a driver reports the error. Throws `failed_precondition` for a folder with several models, and for
+ * one with versions of a model.
  */
 export async function findModel(path: string, driver?: string): Promise<string> {
   // A user's own driver decides about its folders itself.
@@ -68,12 +69,14 @@ async function chooseModel(path: string, driver: string | undefined): Promise<st
   if (driver === undefined && described !== undefined) return onlyFile(files) ?? path;
   const models = files.length > 0 ? files : found;
   const [only, second] = models;
+  const exported = only === undefined ? await exportedModel(path, entries, driver) : undefined;
+  if (exported !== undefined) return exported;
   if (only === undefined && driver === undefined && problem !== undefined) throw problem;
   if (only === undefined) assertNoVersions(path, entries);
-  if (only === undefined) return graphOf(path, driver) ?? path;
+  if (only === undefined) return path;
   if (second === undefined) return only.path;
   assertNoVersions(path, models);
-  const named = models.filter(({ name }) => parse(name).name === "model");
+  const named = models.filter(({ name }) => isMain(name));
   if (named.length === 1) return named[0]!.path;
   const names = models.slice(0, MAX_NAMED).map(({ name }) => name);
   throw failedPrecondition(
@@ -81,9 +84,32 @@ async function chooseModel(path: string, driver: string | undefined): Promise<st
   );
 }
 
-/** The graph below a tokenizer, for drivers that take it. */
-function graphOf(path: string, driver: string | undefined): string | undefined {
-  return driver === undefined || driver === "onnx" || driver === "openvino" ? exportedGraph(path) : undefined;
+/** Optimum and sentence-transformers call a graph `model.onnx` and `openvino_model.xml`; variants have longer names. */
+const MAIN_NAMES: readonly string[] = ["model", "openvino_model"];
+
+/** Checks for a file whose name says that it is its folder's model. */
+export function isMain(model: string): boolean {
+  return MAIN_NAMES.includes(parse(model).name);
+}
+
+/** The folders into which an exporter has put graphs, beside a tokenizer. */
+export function exportFoldersIn(entries: readonly FolderEntry[]): readonly string[] {
+  if (!entries.some(({ name }) => name === "tokenizer.json")) return [];
+  return EXPORT_FOLDERS.filter((folder) => entries.some(({ name, kind }) => name === folder && kind === "folder"));
+}
+
+/** The graph that an exporter has put into a folder of its own, beside a tokenizer. */
+async function exportedModel(
+  path: string,
+  entries: readonly FolderEntry[],
+  driver: string | undefined,
+): Promise<string | undefined> {
+  for (const folder of exportFoldersIn(entries)) {
+    const inside = join(path, folder);
+    const found = await chooseModel(inside, driver);
+    if (found !== inside) return found;
+  }
+  return undefined;
 }
 
 /** MLflow's description of a folder, or the error of one that cannot be read: other models may lie beside it. */

@@ -4,9 +4,8 @@ import { pathHint } from "../../../drivers/file-kind.ts";
 import { DRIVER_NAMES } from "../../../drivers/registry.ts";
 import { failedPrecondition, ServingError } from "../../../errors.ts";
 import { readProblem } from "../../../platform/text/file-problem.ts";
-import { exportedGraph } from "../../../text/tokenizer-folder.ts";
 import { parseVersion } from "../../parse-version.ts";
-import { isDetected, modelsIn } from "./find-model.ts";
+import { exportFoldersIn, isDetected, modelsIn } from "./find-model.ts";
 import { type FolderEntry, isVersionFolder, listFolder } from "./list-folder.ts";
 
 /** A version of a model on disk. */
@@ -46,7 +45,7 @@ export async function listVersions(path: string, driver?: string): Promise<Versi
     return { versions, warnings: [...warnings, ...(await leftOut(entries))], disk: stats.dev };
   }
   const isOwnDriver = driver !== undefined && !DRIVER_NAMES.includes(driver);
-  const isWhole = isOwnDriver || exportedGraph(path) !== undefined || (await isDetected(path));
+  const isWhole = isOwnDriver || exportFoldersIn(entries).length > 0 || (await isDetected(path));
   const isModel = isWhole || (await modelsIn(entries.filter(isFile))).length > 0;
   if (isModel) return { ...flat(path), disk: stats.dev };
   throw new ServingError("not_found", noVersion(path, entries));

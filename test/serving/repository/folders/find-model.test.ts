@@ -140,3 +140,39 @@ test.each([
   writeFileSync(join(folder, "MLmodel"), "flavors:\n  python_function:\n    env: conda.yaml\n");
   expect(await findModel(folder)).toBe(join(folder, expected));
 });
+
+// As they lie on Hugging Face's hub, by sentence-transformers, Optimum and transformers.js.
+test.each([
+  [
+    "sentence-transformers",
+    "onnx/model.onnx",
+    ["onnx/model_O4.onnx", "onnx/model_qint8_avx512.onnx", "1_Pooling/config.json", "model.safetensors"],
+  ],
+  ["one quantised variant alone", "onnx/model_qint8_arm64.onnx", ["1_Pooling/config.json"]],
+  [
+    "OpenVINO's graphs alone",
+    "openvino/openvino_model.xml",
+    ["openvino/openvino_model.bin", "openvino/openvino_model_qint8_quantized.xml"],
+  ],
+  ["both kinds of graphs", "onnx/model.onnx", ["openvino/openvino_model.xml", "openvino/openvino_model.bin"]],
+  ["Optimum's, beside the tokenizer", "model.onnx", ["model_quantized.onnx", "onnx/model.onnx"]],
+  [
+    "Optimum's for OpenVINO",
+    "openvino_model.xml",
+    ["openvino_tokenizer.xml", "openvino_detokenizer.xml", "openvino_model.bin"],
+  ],
+])("of a folder with a tokenizer, in the layout of %s, %s is the model", async (_, model, others) => {
+  const folder = folderOf("tokenizer.json", "config.json", "modules.json", model, ...others);
+  expect(await findModel(folder)).toBe(join(folder, model));
+  const [driver = ""] = model.endsWith(".xml") ? ["openvino"] : ["onnx"];
+  expect(await locateModel(folder, { driver })).toEqual({ path: join(folder, model), driver });
+});
+
+test("several variants without a main one, and a folder of graphs without a tokenizer, are not guessed", async () => {
+  const variants = folderOf("tokenizer.json", "onnx/model_O4.onnx", "onnx/model_int8.onnx");
+  await expect(findModel(variants)).rejects.toThrow("has several models (model_O4.onnx, model_int8.onnx)");
+  const plain = folderOf("config.json", "onnx/model.onnx");
+  expect(await findModel(plain)).toBe(plain);
+  const weights = folderOf("tokenizer.json", "config.json", "model.safetensors");
+  await expect(locateModel(weights, {})).rejects.toThrow("add --driver transformers");
+});
