@@ -12,6 +12,7 @@ from ..parts import is_parts, kind_of
 from . import current, failures, printed_log
 from .calling import Caller, call_init
 from .context import Context, Request
+from .functions import facts_of, find_functions, pack_answer, to_request
 from .inference import FILES, call_handler, find_handlers, pack_part
 from .models import create_drivers
 from .requirements import install_requirements
@@ -38,6 +39,7 @@ class HookFile:
         self._module = None
         self._hooks = {}
         self._handlers = {}
+        self._functions = {}
         self._drivers = None
         self._global_ctx = None
 
@@ -48,12 +50,17 @@ class HookFile:
         if operation == "hook":
             return self._run(question)
         if operation == "open":
-            hook = self._hooks[message["hook"], message["stage"]]
-            return self.streams.open(question, hook, values_of(message, question.tensors), self._context(question.context))
+            ctx, values = self._context(question.context), values_of(message, question.tensors)
+            if message["hook"] in self._functions:
+                hook = Caller(self._functions[message["hook"]])
+                return self.streams.open(question, hook, to_request(values), ctx, pack_answer)
+            return self.streams.open(question, self._hooks[message["hook"], message["stage"]], values, ctx)
         if operation in ("next", "leave"):
             return getattr(self.streams, operation)(question)
         if operation == "handler":
             return self._run_handler(question)
+        if operation == "function":
+            return self._run_function(question)
         if operation == "drop":
             self._drop(question.context)
             return None
@@ -93,6 +100,22 @@ class HookFile:
         header = {} if result is None else {"result": result}
         return {**header, **ctx._kserving.additions()}, tensors
 
+    def _run_function(self, question):
+        message = question.message
+        name = message["hook"]
+        ctx = self._context(question.context)
+        request = to_request(values_of(message, question.tensors))
+        current.set_context(ctx)
+        try:
+            answer = Caller(self._functions[name])(request, ctx, ctx._kserving.drivers[0].args)
+            ctx._kserving.raise_chosen()
+            result, tensors = pack_answer(answer)
+        except BaseException as error:
+            raise failures.HookFailure(name, error) from error
+        finally:
+            current.set_context(None)
+        return {"result": result, **ctx._kserving.additions()}, tensors
+
     def _run_handler(self, question):
         message = question.message
         name = message["hook"]
@@ -129,6 +152,7 @@ class HookFile:
         members = {name: getattr(self._module, name, None) for name in (*SLOTS, "process", "init_hook")}
         process = members["process"]
         self._handlers = find_handlers(self._module, self.name, members)
+        self._functions = {} if self._handlers else find_functions(self._module)
         if self._handlers:
             pass
         elif callable(process):
@@ -137,12 +161,13 @@ class HookFile:
         else:
             for kind in SLOTS:
                 self._take_slots(kind, members[kind])
-            if not self._hooks and not callable(members["init_hook"]):
-                raise refused(f"{self.name} has no hooks; expected at least one of preprocess, postprocess, process, init_hook.")
+            if not self._hooks and not self._functions and not callable(members["init_hook"]):
+                raise refused(f"{self.name} has no hooks; expected at least one of preprocess, postprocess, process, init_hook, or a function such as chat or embed.")
         self._take_collect()
         return {
             "hooks": [{"hook": kind, "stage": stage, "parts": hook.parts} for (kind, stage), hook in self._hooks.items()],
             "handlers": list(self._handlers),
+            "functions": facts_of(self._functions),
             "sources": self._sources(),
             "python": sys.executable,
         }

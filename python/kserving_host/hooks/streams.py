@@ -13,8 +13,8 @@ class Streams:
         self.reply = None
         self._streams = {}
 
-    def open(self, question, hook, values, ctx):
-        """Begins a generator, and has it make its first part."""
+    def open(self, question, hook, values, ctx, pack_answer=None):
+        """Begins a generator, and has it make its first part. Its parts are values by name, or what `pack_answer` takes."""
         message = question.message
         current.set_context(ctx)
         try:
@@ -27,7 +27,8 @@ class Streams:
         json, request = message.get("json", False), ctx._kserving
 
         def pack(part, number):
-            result, tensors = pack_values(part, {}, json, f"its part {number} is")
+            place = f"its part {number}"
+            result, tensors = pack_values(part, {}, json, f"{place} is") if pack_answer is None else pack_answer(part, place)
             return {**({} if result is None else {"result": result}), **request.additions()}, tensors
 
         stream = Stream(parts, message["place"], pack, ctx)

@@ -44,6 +44,12 @@ def pack_values(returned, specs, json=False, came="it returned"):
     return {_escape(name): _pack(value, name, found) for name, value in tensors.items()}, found
 
 
+def pack_plain(value, place):
+    """Any value as JSON with markers, and the arrays."""
+    found = {}
+    return _pack(value, place, found), found
+
+
 def pack_arguments(values, tensor_inputs=()):
     """Arguments of a method as JSON with markers, and the arrays. A list of arrays stays one, but for a model's input of these names, which is a tensor."""
     found = {}

@@ -18,7 +18,7 @@ import {
 
 /** A request: `op` and its fields, with tensors next to it. */
 export interface PythonRequest {
-  readonly op: "load" | "predict" | "call" | "ready" | "hooks" | "init" | "hook" | PartsOp | "handler";
+  readonly op: "load" | "predict" | "call" | "ready" | "hooks" | "init" | "hook" | PartsOp | "handler" | "function";
   readonly tensors?: Tensors;
   /** Number of the request that a hook runs for. */
   readonly context?: number;

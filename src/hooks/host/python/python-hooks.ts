@@ -22,7 +22,7 @@ export interface FoundHook {
 /** Parts of {@link PythonHooks}. */
 export interface PythonHooksParts {
   readonly found: readonly FoundHook[];
-  /** Functions that get bytes and give bytes; empty = there are none. */
+  /** Functions that requests call in place of the pipeline; empty = there are none. */
   readonly entries: ReadonlyMap<string, RawEntry>;
   readonly stageCount: number;
   readonly answers: HookAnswers;
@@ -143,4 +143,30 @@ function take({ result, tensors, response }: PythonResponse, ctx: HookContext): 
   if (metadata !== undefined) Object.assign(ctx.response.metadata, metadata);
   if (contentType !== undefined) ctx.response.contentType = contentType;
   return (result === undefined ? tensors : unpackHookValues(result, tensors)) as Values;
+}
+
+/** A function of the file that answers requests about texts. */
+export interface FoundFunction {
+  readonly name: string;
+  readonly parts: FoundHook["parts"];
+}
+
+/** The functions of a file as one in TypeScript has them. */
+export function pythonFunctions(
+  found: readonly FoundFunction[],
+  calls: HookCalls,
+): Readonly<Record<string, (request: unknown, ctx: HookContext) => unknown>> {
+  const toValue = (answer: PythonResponse, ctx: HookContext) => take(answer, ctx).value;
+  const toFunction = ({ name, parts: kind }: FoundFunction) => {
+    const question = (op: string, request: unknown) =>
+      ({ op, hook: name, stage: 0, place: name, ...packJson(request) }) as PythonRequest;
+    if (kind === null)
+      return async (request: unknown, ctx: HookContext) =>
+        toValue(await calls.run(question("function", request), name, ctx), ctx);
+    const generator = { hook: name, stage: 0, kind, place: name };
+    return async function* (request: unknown, ctx: HookContext) {
+      for await (const answer of calls.each(generator, ctx, question("open", request))) yield toValue(answer, ctx);
+    };
+  };
+  return Object.fromEntries(found.map((each) => [each.name, toFunction(each)]));
 }

@@ -12,12 +12,13 @@ import type { HookSet } from "../../hook-set.ts";
 import type { HookContext } from "../../hooks.ts";
 import type { RawCall, RawEntry, RawResult, RawStream } from "../../raw-entry.ts";
 import { partsOf } from "../../raw-parts.ts";
+import { textEntries } from "../../text-entries.ts";
 import type { HookThreadData } from "../hook-protocol.ts";
 import { HookAnswers } from "./hook-answers.ts";
 import { HookCalls, type PythonGenerator } from "./hook-calls.ts";
 import { HookRuns } from "./hook-runs.ts";
 import { HookScopes } from "./hook-scopes.ts";
-import { type FoundHook, PythonHooks } from "./python-hooks.ts";
+import { type FoundFunction, type FoundHook, PythonHooks, pythonFunctions } from "./python-hooks.ts";
 
 /** A Python hook file in its own process. */
 export interface StartedPythonHooks {
@@ -46,7 +47,7 @@ export async function startPythonHooks(data: Data, log: Logger): Promise<Started
     python: options.python,
     start: (python) => startProcess(python, answers, log.child({ from: "hooks" })),
   });
-  const { hooks: found, handlers, sources, python } = await importFile(process, data);
+  const { hooks: found, handlers, functions, sources, python } = await importFile(process, data);
   log.debug("the hooks run in Python", { python, pid: process.pid });
   let stuck: ServingError | undefined;
   const onStuck = (reason: ServingError) => {
@@ -54,7 +55,8 @@ export async function startPythonHooks(data: Data, log: Logger): Promise<Started
     process.kill();
   };
   const calls = new HookCalls({ process, scopes, runs, hookTimeoutMs, onStuck });
-  const entries = new Map(handlers.map((name) => [name, handlerEntry(name, calls)]));
+  const ofTexts = textEntries(pythonFunctions(functions, calls), file, true) ?? [];
+  const entries = new Map([...handlers.map((name) => [name, handlerEntry(name, calls)] as const), ...ofTexts]);
   const hooks = new PythonHooks({ found, entries, stageCount, answers, calls });
   const lost = process.ended.then((why) => {
     const { forClient, forLog } = processEndReason({ why, file, stuck });
@@ -92,6 +94,7 @@ async function startProcess(python: string, { answer }: HookAnswers, log: Logger
 interface ImportedFile {
   readonly hooks: readonly FoundHook[];
   readonly handlers: readonly string[];
+  readonly functions: readonly FoundFunction[];
   readonly sources: readonly string[];
   readonly python: string;
 }
