@@ -4,6 +4,7 @@ import { fileField } from "../../protocols/kibernetika/http-multipart.ts";
 import { typeOfDType } from "../../protocols/tensorflow-serving/tensor-proto.ts";
 import type { Server } from "../../server/server.ts";
 import type { ExampleInput, ExampleInputs } from "../../tensor/signature/example-inputs.ts";
+import { defaultSignatureName } from "../../tensor/signature/signature.ts";
 import type { ReadyFacts, StatusReporter } from "./status-reporter.ts";
 
 /** Reports a request that the model answers; finding one may take as long as some runs of the model. */
@@ -14,15 +15,54 @@ export async function reportExample(
 ): Promise<void> {
   if (reporter.example === undefined || name === "") return;
   const example = await server.exampleInputs();
-  if (example === undefined) return;
   // Which requests another program understands is not known here.
   const own = server.httpUrl === undefined || httpUrl === undefined ? {} : { httpUrl };
+  const texts = own.httpUrl && example?.ran !== false && (await textRequest(own.httpUrl, name, server));
+  if (texts) reporter.example("As clients of OpenAI's API ask it:", texts);
+  if (example === undefined) return;
   const { isEncrypted } = server;
   const { inputs, isTable } = example;
   const line = exampleRequest({ name, inputs, isTable, grpcAddress, isEncrypted, decoupled, ...own });
   reporter.example(exampleHeading(example), line);
   const photo = own.httpUrl && photoRequest(own.httpUrl, name, inputs);
   if (photo) reporter.example("With a photo of yours:", photo);
+}
+
+/** Requests of OpenAI's API, by the functions of hooks that answer them. */
+const TEXT_REQUESTS = {
+  chat: ["chat/completions", { messages: [{ role: "user", content: "Hello" }] }],
+  complete: ["completions", { prompt: "Hello" }],
+  embed: ["embeddings", { input: ["a cat", "two cats"] }],
+  rerank: ["rerank", { query: "a cat", documents: ["two cats", "a boat"] }],
+} as const;
+
+/** A shell line that asks for what a model, or its hooks, make of texts; undefined for a model of anything else. */
+export async function textRequest(
+  httpUrl: string,
+  name: string,
+  { service }: Pick<Server, "service">,
+): Promise<string | undefined> {
+  const kind = await textKind(name, service).catch(() => undefined);
+  if (kind === undefined) return undefined;
+  const [route, members] = TEXT_REQUESTS[kind];
+  const url = `${httpUrl}/v1/${route}`;
+  return `${curlFor(url)} ${url} -d ${shellQuoted(JSON.stringify({ model: name, ...members }))}`;
+}
+
+/** By its hooks' first function, else by its inputs and outputs, for which the code is loaded if they may be texts. */
+async function textKind(name: string, service: Server["service"]): Promise<keyof typeof TEXT_REQUESTS | undefined> {
+  const lease = await service.acquire({ model: name });
+  lease.release();
+  const { hooks, signatures } = lease.description;
+  const functions = Object.keys(TEXT_REQUESTS) as (keyof typeof TEXT_REQUESTS)[];
+  const found = functions.find((each) => hooks?.entries?.includes(each));
+  if (found !== undefined) return found;
+  const { inputs = [] } = signatures[defaultSignatureName(signatures)] ?? {};
+  if (inputs.length === 0 || inputs.some(({ dtype }) => dtype !== "bytes")) return undefined;
+  const { isEmbeddingModel } = await import("../../protocols/text/answer-vectors.ts");
+  if (isEmbeddingModel(lease.description)) return "embed";
+  const { PAIR_MODELS } = await import("../../protocols/openai/answer-numbers.ts");
+  return PAIR_MODELS.isEnough(lease.description) ? "rerank" : undefined;
 }
 
 /** Sizes of a side from which an input is taken for a photo. */

@@ -1,6 +1,16 @@
+import { execFile } from "node:child_process";
+import { promisify } from "node:util";
 import { describe, expect, test } from "vitest";
-import { exampleHeading, exampleRequest, photoRequest } from "../../../src/cli/status-reporter/report-example.ts";
+import {
+  exampleHeading,
+  exampleRequest,
+  photoRequest,
+  textRequest,
+} from "../../../src/cli/status-reporter/report-example.ts";
 import type { ExampleInput } from "../../../src/tensor/signature/example-inputs.ts";
+import { startServer } from "../../helpers/start-server.ts";
+import { tempFolder } from "../../helpers/temp-folder.ts";
+import { tableOf, toyEncoder, toyTokenizer } from "../../helpers/text-model.ts";
 
 const HTTP = { grpcAddress: "localhost:9000", httpUrl: "http://localhost:9001" };
 const example = (inputs: readonly ExampleInput[], where: object = HTTP, name = "default") =>
@@ -89,4 +99,44 @@ test.each([
 ])("a photo for the input %s is sent in the field %s", (name, field) => {
   const input = { name, dtype: "float32", shape: [1, 224, 224, 3], element: 0 } as const;
   expect(photoRequest("http://h:1", "m", [input])).toBe(`curl http://h:1/predict/m -F '${field}=@photo.jpg'`);
+});
+
+test("a model of texts, or a function of hooks, is asked by the route of OpenAI's that it answers", async () => {
+  const folder = (architecture: string, table: Record<string, number[]>, more: object = {}) =>
+    tempFolder({
+      ...toyTokenizer(),
+      "config.json": JSON.stringify({
+        architectures: [architecture],
+        model_type: "bert",
+        id2label: { 0: "A" },
+        ...more,
+      }),
+      "model.onnx": toyEncoder({
+        table: tableOf(table),
+        ...(architecture !== "BertModel" && { head: "mean", output: "logits" }),
+      }),
+    });
+  const hooks = { chat: () => "Hello", preprocess: <Values>(values: Values) => values };
+  const server = await startServer({
+    models: {
+      search: { path: folder("BertModel", { good: [1, 0] }) },
+      pairs: { path: folder("BertForSequenceClassification", { good: [5] }) },
+      talk: { driver: "null", hooks },
+      half: { path: "test/fixtures/models/half-plus-two.onnx" },
+    },
+  });
+  for (const [name, route, answer] of [
+    ["search", "/v1/embeddings", '"object":"embedding"'],
+    ["pairs", "/v1/rerank", '"relevance_score"'],
+    ["talk", "/v1/chat/completions", '"content":"Hello"'],
+  ] as const) {
+    const line = (await textRequest(server.httpUrl, name, server)) ?? "";
+    expect(line).toContain(`curl ${server.httpUrl}${route} -d '{"model":"${name}",`);
+    const { stdout } = await promisify(execFile)("sh", ["-c", line.replace("curl", "curl --silent")], {
+      timeout: 30_000,
+    });
+    expect(stdout).toContain(answer);
+  }
+  expect(await textRequest(server.httpUrl, "half", server)).toBeUndefined();
+  expect(await textRequest(server.httpUrl, "none", server)).toBeUndefined();
 });
