@@ -24,7 +24,7 @@ interface Operation {
   readonly description?: string;
   readonly tags: readonly string[];
   readonly parameters?: readonly { readonly name: string }[];
-  readonly requestBody?: { readonly required?: boolean; readonly content: Content };
+  readonly requestBody?: { readonly required?: boolean; readonly description?: string; readonly content: Content };
   readonly responses: Readonly<Record<string, { readonly description: string; readonly content?: Content }>>;
 }
 

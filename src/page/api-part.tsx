@@ -188,6 +188,9 @@ function OperationForm({ placed }: { readonly placed: PlacedOperation }) {
           />
         </label>
       )}
+      {body === exampleOf(placed) && operation.requestBody?.description !== undefined && (
+        <p class="facts">{operation.requestBody.description}</p>
+      )}
       {hasBody && exampleOf(placed).search(BASE64) >= 0 && (
         <FileField
           onChange={(chosen) => {

@@ -75,7 +75,8 @@ export function useForm(shown: PageVersion) {
     hasTable: known !== undefined,
     isPlain: form.isPlain === true,
     setPlain: (isPlain: boolean) => set({ isPlain }),
-    note: form.note ?? "",
+    // What a person, a link or an earlier request has filled in is not a guess of the server's.
+    note: form.note ?? example?.note ?? "",
     fill: (filled: WrittenForm) => setForm((before) => withKept(before, toFormState(filled))),
     readInputs,
     toRequest: (): SentRequest => ({
@@ -128,7 +129,7 @@ function linkedForm(shown: PageVersion): FormState | undefined {
   return { ...toFormState(link), note: "Filled in from the link; nothing has been sent yet." };
 }
 
-const NO_EXAMPLE: PageExample = { inputs: [] };
+const NO_EXAMPLE: PageExample = { inputs: [], note: "These values are a guess." };
 
 /** The inputs of a version that the server has found; undefined before its answer. */
 function useExample({ model, version, signatures }: PageVersion): PageExample | undefined {

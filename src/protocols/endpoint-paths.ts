@@ -98,6 +98,12 @@ function pathParameters(path: string): object[] {
   return names.map((name) => ({ name, in: "path", required: true, schema: { type: "string", minLength: 1 } }));
 }
 
+/** The body of a request in OpenAPI; its example is made of types and shapes alone. */
+export function jsonBody(schema: object, example?: object): object {
+  const description = "The example is a guess of the right types and shapes; it has not been run.";
+  return { required: true, ...(example !== undefined && { description }), content: jsonContent(schema, example) };
+}
+
 /** A body of JSON, in OpenAPI, with a value that is one. */
 export function jsonContent(schema: object, example?: object): object {
   return { "application/json": { schema, ...(example !== undefined && { example }) } };

@@ -30,6 +30,7 @@ describe.skipIf(lacksChromium())("the page of the API", () => {
     const page = await openPage(`${await startProxy(httpUrl, "/models")}/docs`);
     await page.getByText("Run the model half", { exact: true }).click();
     await page.getByText("shape: number[]; // [-1], -1 = any size").first().waitFor();
+    await page.getByText("The example is a guess of the right types and shapes; it has not been run.").waitFor();
     await page.getByRole("button", { name: "Send" }).click();
     await page.getByText(/^200 /).waitFor();
     const answer = page.getByRole("region", { name: "Answer" });

@@ -43,6 +43,7 @@ describe.skipIf(lacksChromium())("the form of a model", () => {
     const page = await openPage(httpUrl);
     await page.getByRole("button", { name: "Run" }).click();
     await page.getByRole("region", { name: "Answer" }).waitFor();
+    expect(await page.getByText("a guess").count()).toBe(0);
     expect(await seriousFindings(page)).toEqual([]);
     await page.getByLabel("Values").fill("[[1, 2, 3, 4, 5, 6, 7]]");
     await page.keyboard.press("Tab");
@@ -77,7 +78,9 @@ describe.skipIf(lacksChromium())("the form of a model", () => {
     };
     const { httpUrl } = await startServer({ models: { labels: { stages, hooks } } });
     const page = await openPage(httpUrl);
+    await page.getByText("These values are a guess: they have not been run.").waitFor();
     await drop(page, ".drop", PHOTO);
+    expect(await page.getByText("a guess").count()).toBe(0);
     await page.getByRole("img", { name: "photo: page.png" }).waitFor();
     await page.getByRole("button", { name: "Run" }).click();
     const best = page.getByRole("table", { name: "kind: the highest scores" }).getByRole("row").first();

@@ -1,6 +1,6 @@
 import { DATA_TYPES } from "../../tensor/data-types.ts";
 import { type Signature, type TensorSpec, takesImages } from "../../tensor/signature/signature.ts";
-import { jsonContent, modelOperationId, type Paths, refusals } from "../endpoint-paths.ts";
+import { jsonBody, jsonContent, modelOperationId, type Paths, refusals } from "../endpoint-paths.ts";
 import { exampleValues } from "../example-values.ts";
 import { namedSchema, valueSchema } from "../value-schema.ts";
 import { answerSchema } from "./http-outputs.ts";
@@ -31,7 +31,7 @@ function predictOperation(name: string, signature: Signature): object {
     summary: `Run the model ${name}, by the original proxy's JSON`,
     description:
       "The same path takes plain values: a list of rows, an object of columns, CSV; and forms, with fields such as byte_image and float_threshold. Accept: text/event-stream or application/x-ndjson asks for the parts of an answer, each of them such an answer.",
-    requestBody: { required: true, content: jsonContent(body, exampleBody(signature)) },
+    requestBody: jsonBody(body, exampleBody(signature)),
     responses: {
       200: {
         description:
@@ -59,7 +59,7 @@ function predictJsonOperation(): object {
     operationId: "proxy_json",
     tags: ["PredictJSON"],
     summary: "Give the hooks of the default model plain JSON",
-    requestBody: { required: true, content: jsonContent(OBJECT) },
+    requestBody: jsonBody(OBJECT),
     responses: {
       200: { description: "What the hooks return.", content: jsonContent(OBJECT) },
       ...refusals(),

@@ -6,6 +6,7 @@ import { readVersion } from "../../version.ts";
 import {
   type Endpoint,
   endpointPaths,
+  jsonBody,
   jsonContent,
   modelOperationId,
   type Paths,
@@ -118,7 +119,7 @@ function inferOperation(signature: Signature): object {
 }
 
 function inferBody(signature: Signature = {}): object {
-  return { requestBody: { required: true, content: requestContent(signature) } };
+  return { requestBody: jsonBody(requestSchema(signature.inputs), exampleRequest(signature)) };
 }
 
 const ERROR = {
@@ -135,10 +136,6 @@ const ERROR = {
   },
 };
 const PARAMETERS = { type: "object", additionalProperties: { type: ["string", "number", "boolean"] } };
-
-function requestContent(signature: Signature): object {
-  return jsonContent(requestSchema(signature.inputs), exampleRequest(signature));
-}
 
 /**
  * The JSON of a request, its values of the right kind; undefined if an input is not known, or too long to be read.

@@ -85,6 +85,8 @@ export interface PageTensor {
 export interface PageExample {
   /** Inputs with which the version runs, as far as the server has found some. */
   readonly inputs: readonly PageExampleInput[];
+  /** A sentence about values that are a guess; empty for those that ran. */
+  readonly note: string;
   /** Absent = the inputs are no table. */
   readonly table?: PageTable | undefined;
 }

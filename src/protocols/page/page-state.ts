@@ -6,6 +6,7 @@ import type { PathParameters } from "../../proxy/http-route.ts";
 import type { InferenceService, ServableState } from "../../serving/inference-service.ts";
 import { hasBatchedModel, maxBatchSize, type ServableDescription } from "../../serving/servable-description.ts";
 import type { DType } from "../../tensor/dtype.ts";
+import type { ExampleInputs } from "../../tensor/signature/example-inputs.ts";
 import { DRAWN_FILES, type ModelGraph, SAVED_MODEL } from "../../tensor/signature/model-graph.ts";
 import {
   defaultSignatureName,
@@ -239,8 +240,10 @@ async function findExample(
   const lease = await service.acquire({ model, version });
   try {
     const { signatures } = lease.description;
-    const { inputs = [] } = (await lease.exampleInputs?.()) ?? {};
+    const example = await lease.exampleInputs?.();
+    const { inputs = [] } = example ?? {};
     return {
+      note: noteOf(example),
       table: tableOf(signatures[defaultSignatureName(signatures)] ?? {}),
       inputs: inputs.map(({ name, shape, element }) => ({
         ...{ name, shape },
@@ -250,4 +253,13 @@ async function findExample(
   } finally {
     lease.release();
   }
+}
+
+/** A sentence about an example that is a guess, wholly or in its sizes; empty for one that ran and leaves nothing open. */
+function noteOf(example: ExampleInputs | undefined): string {
+  if (example?.ran === false) return "These values were tried, and did not run; send sizes and values of your own.";
+  if (example?.ran !== true) return "These values are a guess: they have not been run.";
+  const open = example.inputs.filter(({ name }) => example.guessed.includes(name));
+  const shapes = open.map(({ name, shape }) => `${name} [${shape}]`).join(", ");
+  return open.length === 0 ? "" : `The model leaves sizes open; these are guessed, and ran: ${shapes}.`;
 }

@@ -2,6 +2,7 @@ import { type Signature, type TensorSpec, takesImages } from "../../tensor/signa
 import {
   type Endpoint,
   endpointPaths,
+  jsonBody,
   jsonContent,
   modelOperationId,
   type Paths,
@@ -53,7 +54,7 @@ function predictOperation(name: string, signature: Signature): object {
     summary: `Run the model ${name}, by TensorFlow Serving's REST`,
     description:
       'Bytes that are not text are {"b64": "…"}. Instead of inputs there may be instances, a list of rows. Accept: text/event-stream or application/x-ndjson asks for the parts of an answer, each of them such an answer.',
-    requestBody: { required: true, content: jsonContent(body, values && { inputs: values }) },
+    requestBody: jsonBody(body, values && { inputs: values }),
     responses: {
       200: { description: "The outputs.", content: jsonContent(answer) },
       ...refusals(),
@@ -126,7 +127,7 @@ function exampleOperation(name: string, method: ExampleMethod, signature: Signat
   return {
     summary: `Run the model ${name} on examples, by TensorFlow Serving's REST: ${method}`,
     description: "An example has a value, or a list of them, for each feature; context has features of all examples.",
-    requestBody: { required: true, content: jsonContent(body, exampleBody(signature)) },
+    requestBody: jsonBody(body, exampleBody(signature)),
     responses: { 200: { description: MEANINGS[method], content: jsonContent(answer) }, ...refusals() },
   };
 }

@@ -25,7 +25,10 @@ type Json = any;
 
 interface Operation {
   readonly operationId: string;
-  readonly requestBody?: { readonly content: Record<string, { readonly schema: Json; readonly example?: Json }> };
+  readonly requestBody?: {
+    readonly description?: string;
+    readonly content: Record<string, { readonly schema: Json; readonly example?: Json }>;
+  };
   readonly responses: Record<string, { readonly content?: Record<string, { readonly schema: Json }> }>;
 }
 
@@ -65,6 +68,8 @@ test("a model's values have the types, nesting and labels of its inputs and outp
   const v2 = paths["/v2/models/a%20b/infer"]?.post as Operation;
   const content: Json = v2.requestBody?.content["application/json"];
   const { schema, example } = content;
+  expect(v2.requestBody?.description).toContain("has not been run");
+  expect(paths["/v2/models/any/infer"]?.post?.requestBody).not.toHaveProperty("description");
   const [x, note, photo] = schema.properties.inputs.items.oneOf;
   const int8 = { type: "integer", minimum: -128, maximum: 127 };
   const row = { type: "array", items: int8, minItems: 3, maxItems: 3 };

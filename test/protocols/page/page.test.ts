@@ -17,6 +17,20 @@ import { startServer } from "../../helpers/start-server.ts";
 import { tempFolder } from "../../helpers/temp-folder.ts";
 import { rawRequest } from "./raw-request.ts";
 
+/** A driver whose model takes an x of any length that is at least `least`. */
+const refusing = (least: number) => `
+export default {
+  name: "refusing", options: {}, pathless: true,
+  load: async () => ({
+    signatures: { serving_default: { inputs: [{ name: "x", dtype: "float32", shape: [-1] }] } },
+    isPure: true,
+    predict: async ({ x }) => {
+      if (x.data.length < ${least}) throw new Error("too short");
+      return { y: x };
+    },
+    close: async () => {},
+  }),
+};`;
 const BROWSER = { accept: "text/html,application/xhtml+xml,*/*;q=0.8" };
 const stages = [{ driver: "null" }];
 
@@ -182,6 +196,27 @@ describe("the columns of a table", () => {
   ])("are none for %s", async (_, signature) => {
     expect(await tableOf(signature)).toBeUndefined();
   });
+});
+
+test("the page hears which values ran, and which are a guess: of hooks, of open sizes, of what fails", async () => {
+  const half = "test/fixtures/models/half-plus-two.onnx";
+  const photo = { name: "photo", dtype: "uint8", shape: [1, -1, -1, 3] } as const;
+  const hooks: Hooks = { inputs: [photo], process: (inputs) => inputs };
+  const drivers = tempFolder({ "any.ts": refusing(0), "eight.ts": refusing(8), "none.ts": refusing(1e9) });
+  const models = {
+    ran: { driver: "onnx", path: half },
+    images: { driver: "null", hooks },
+    any: { driver: join(drivers, "any.ts") },
+    eight: { driver: join(drivers, "eight.ts") },
+    none: { driver: join(drivers, "none.ts") },
+  };
+  const { httpUrl } = await startServer({ models });
+  const noteOf = async (model: string) =>
+    ((await (await fetch(`${httpUrl}/ui/models/${model}/versions/1/example`)).json()) as PageExample).note;
+  expect([await noteOf("ran"), await noteOf("any")]).toEqual(["", ""]);
+  expect(await noteOf("images")).toBe("These values are a guess: they have not been run.");
+  expect(await noteOf("eight")).toBe("The model leaves sizes open; these are guessed, and ran: x [8].");
+  expect(await noteOf("none")).toBe("These values were tried, and did not run; send sizes and values of your own.");
 });
 
 test("the page gets the graph of a model's file, and the reason where there is none to draw", async () => {
