@@ -40,7 +40,7 @@ def to_bytes(name, value):
             return dtype, value.shape, value
     if isinstance(value, Bits):
         return value.dtype, value.array.shape, np.ascontiguousarray(value.array)
-    array = _to_array(name, value)
+    array = to_array(name, value)
     if array.dtype.kind in "OSU":
         return _from_strings(name, array)
     dtype = NAMES.get(array.dtype.newbyteorder("="))
@@ -50,7 +50,8 @@ def to_bytes(name, value):
     return dtype, array.shape, np.ascontiguousarray(array, array.dtype.newbyteorder("="))
 
 
-def _to_array(name, value):
+def to_array(name, value):
+    """A numpy array of what a model gave under a name."""
     if not isinstance(value, (np.ndarray, np.generic, bool, int, float, complex, str, bytes, list, tuple)):
         kind = type(value).__name__
         raise HostError("internal", f'Output "{name}" is a {kind}; expected an array, a number, a string or lists of them.')

@@ -1,7 +1,7 @@
 import { type ErrorHint, hintedError, missingInput, unknownName } from "../error-info.ts";
 import type { ServingError } from "../errors.ts";
 import { meantText } from "../platform/text/nearest.ts";
-import { type Dimension, fitsShape, type TensorSpec } from "../tensor/signature/signature.ts";
+import { fitsShape, formatShape, formatSpecs, type TensorSpec } from "../tensor/signature/signature.ts";
 import { createTensors, type Tensor, type Tensors } from "../tensor/tensor.ts";
 
 /** The parts of an input that {@link checkInputs} compares with its spec. */
@@ -58,18 +58,6 @@ function checkShape(tensor: Tensor, { name, shape }: TensorSpec): void {
 
 function refuse(message: string, hint: ErrorHint): ServingError {
   return hintedError("invalid_argument", message, hint);
-}
-
-/** `[-1,3]`; a range is `2..8`, an unknown rank `[...]`. */
-function formatShape(shape: readonly Dimension[] | undefined): string {
-  if (shape === undefined) return "[...]";
-  return `[${shape.map((dimension) => (typeof dimension === "number" ? dimension : `${dimension.min}..${dimension.max}`))}]`;
-}
-
-/** `x float32[-1,3], y int64[]`, for messages and tables. */
-function formatSpecs(specs: readonly TensorSpec[] | undefined): string {
-  if (specs === undefined) return "any";
-  return specs.map((spec) => `${spec.name} ${spec.dtype}${formatShape(spec.shape)}`).join(", ");
 }
 
 function takes(specs: readonly TensorSpec[]): string {

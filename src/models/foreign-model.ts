@@ -4,6 +4,7 @@ import { kindOf } from "../platform/text/kind-of.ts";
 import { isDType } from "../tensor/dtype.ts";
 import { isObject } from "../tensor/record.ts";
 import { assertCarriable, createTensor, type Tensor, type Tensors } from "../tensor/tensor.ts";
+import { type DeclaredOutputs, outputMismatch } from "./check-outputs.ts";
 
 /** A model of a user's own driver, as messages name it. */
 export interface ForeignModel {
@@ -27,13 +28,28 @@ export function assertModel(value: unknown, driver: string): asserts value is Mo
   }
 }
 
+/** The signature of a run, and the number of its part. */
+interface ForeignRun extends Pick<DeclaredOutputs, "needed"> {
+  /** Absent = the driver does not say. */
+  readonly declared?: DeclaredOutputs["declared"] | undefined;
+  /** Absent = the whole answer. */
+  readonly part?: number;
+}
+
 /**
  * Checks what predict of a user's driver returned, or yielded as a part with a number, before it leaves the driver's
- * thread; throws `internal`.
+ * thread: tensors, with the names, dtypes and shapes of the outputs that its signature declares. Throws `internal`.
  */
-export function checkOutputs(value: unknown, { driver, model }: ForeignModel, part?: number): Tensors {
+export function checkOutputs(value: unknown, { driver, model }: ForeignModel, run: ForeignRun): Tensors {
+  const { part, declared } = run;
   const what = problemOf(value);
-  if (what === undefined) return value as Tensors;
+  if (what === undefined) {
+    const tensors = value as Tensors;
+    const mismatch = declared && outputMismatch(tensors, { needed: part === undefined ? run.needed : [], declared });
+    if (mismatch === undefined) return tensors;
+    const at = part === undefined ? "" : `, in part ${part},`;
+    throw new ServingError("internal", `The driver ${driver}, of the model ${model},${at} ${mismatch}.`);
+  }
   const expected = 'expected { NAME: createTensor("float32", [2], Float32Array.of(1, 2)) }, a tensor for each output';
   const [call, came] = part === undefined ? ["predict", "returned"] : ["predictStream", `yielded as part ${part}`];
   throw new ServingError(

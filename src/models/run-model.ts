@@ -7,6 +7,7 @@ import { type CancelSignal, followSignal, toAbortSignal, unlessAborted } from ".
 import { settlesWithin } from "../platform/async/promises.ts";
 import { NO_LIMITS } from "../platform/limits/call-limits.ts";
 import { StreamTurns } from "../platform/limits/stream-turns.ts";
+import type { TensorSpec } from "../tensor/signature/signature.ts";
 import type { Tensors } from "../tensor/tensor.ts";
 import { checkOutputs, checkParts, type ForeignModel } from "./foreign-model.ts";
 import type { ModelCall, ModelParts } from "./model-handle.ts";
@@ -57,13 +58,21 @@ async function predict(runnable: RunnableModel, inputs: Tensors, call: ModelCall
   if (model.predict === undefined || (call.parts !== undefined && model.predictStream !== undefined))
     return timed(() => answerInParts(runnable as RunnableParts, inputs, call), call, runnable);
   const asked = () => model.predict!(inputs, new DriverCall(call));
-  const run = foreign === undefined ? asked : async () => checkOutputs(await asked(), foreign);
+  const run =
+    foreign === undefined ? asked : async () => checkOutputs(await asked(), foreign, declaredOutputs(runnable, call));
   if (call.timeline !== undefined || log.level === "trace") return timed(() => whileMarked(mark, run), call, runnable);
   try {
     return await whileMarked(mark, run);
   } catch (reason) {
     throw runError(reason, call, runnable);
   }
+}
+
+/** The outputs of a call's signature, and those that it asks for; a batch has any number of rows. */
+function declaredOutputs({ model, isBatched }: RunnableModel, { signature, outputs }: Omit<ModelCall, "signal">) {
+  const specs = model.signatures[signature]?.outputs;
+  const ofBatch = ({ shape, ...spec }: TensorSpec) => (shape ? { ...spec, shape: [-1, ...shape.slice(1)] } : spec);
+  return { declared: isBatched ? specs?.map(ofBatch) : specs, needed: outputs };
 }
 
 /** A model that answers in parts. */
@@ -138,7 +147,8 @@ class PartsRun {
     const next = await unlessAborted(this.#next(), signal);
     if (next.done === true) return false;
     const { foreign } = this.#runnable;
-    await this.#write(foreign === undefined ? next.value : checkOutputs(next.value, foreign, number));
+    const run = () => ({ ...declaredOutputs(this.#runnable, this.#call), part: number });
+    await this.#write(foreign === undefined ? next.value : checkOutputs(next.value, foreign, run()));
     return true;
   }
 

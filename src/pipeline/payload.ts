@@ -3,7 +3,7 @@ import { invalidArgument, publicText, type ServingError } from "../errors.ts";
 import { SKIP_KEY } from "../hooks/hooks.ts";
 import type { CancelSignal } from "../platform/async/cancel-source.ts";
 import { checkJsonExtent, MAX_JSON_BYTES } from "../tensor/codecs/json/json-extent.ts";
-import { numericLayout } from "../tensor/dtype.ts";
+import { type DType, numericLayout } from "../tensor/dtype.ts";
 import { toJsonText } from "../tensor/json-text.ts";
 import { copyTensors } from "../tensor/packed-tensor.ts";
 import { markPlainLists } from "../tensor/plain-list.ts";
@@ -68,10 +68,14 @@ export function sealJson(values: Values): Uint8Array {
   return encoder.encode(toJsonText(values));
 }
 
-/** The answer's payload, of the same kind as the request's. */
-export function sealPayload(values: Values, kind: Payload["kind"]): Payload {
+/** The answer's payload, of the same kind as the request's; `dtypeOf` as {@link toTensors} takes it. */
+export function sealPayload(
+  values: Values,
+  kind: Payload["kind"],
+  dtypeOf?: (name: string) => DType | undefined,
+): Payload {
   if (kind === "json") return { kind, json: sealJson(values) };
-  return { kind, tensors: toTensors(values) };
+  return { kind, tensors: toTensors(values, dtypeOf) };
 }
 
 /** Largest memory of a value, as a multiple of its text: `{},` is three bytes, the object 72. */

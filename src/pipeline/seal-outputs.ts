@@ -1,16 +1,24 @@
 import { publicText, ServingError } from "../errors.ts";
 import type { HookSet } from "../hooks/hook-set.ts";
-import { nearest } from "../platform/text/nearest.ts";
+import { outputMismatch } from "../models/check-outputs.ts";
 import type { Values } from "../tensor/plain-value.ts";
 import { assertOutputs } from "../tensor/signature/choose-signature.ts";
 import type { TensorSpec } from "../tensor/signature/signature.ts";
 import { createTensors, type Tensor, type Tensors } from "../tensor/tensor.ts";
+import { dtypesOf } from "./bound-stage.ts";
 import { type Payload, sealPayload } from "./payload.ts";
 
 /** Values between two steps, and the step that gave them; undefined = the client. */
 export interface Step {
   readonly values: Values;
   readonly giver: string | undefined;
+}
+
+const MODEL = "Model ";
+
+/** A model as the giver of values, for messages. */
+export function modelName(index: number): string {
+  return `${MODEL}${index + 1}`;
 }
 
 /** Parts of a request that determine the form of its answer. */
@@ -27,48 +35,38 @@ interface Declared extends Pick<HookSet, "outputs"> {
 
 /**
  * Converts the last step's values to the kind of payload that the request has; throws
- * `internal` for those that cannot be sent, and for an answer that lacks an output which `hooks` declare.
+ * `internal` for those that cannot be sent, and for an answer that is not what `hooks` declare.
  */
 export function sealOutputs(step: Step, { inputs, outputs }: Asked, hooks: Declared | undefined): Payload {
-  if (hooks?.outputs !== undefined && inputs.kind === "tensors") checkDeclared(step, hooks.outputs, hooks.isPart);
   const sealed =
     hooks !== undefined || inputs.kind === "json"
-      ? sealValues(step, inputs.kind)
+      ? sealValues(step, inputs.kind, hooks?.outputs)
       : { kind: inputs.kind, tensors: step.values as Tensors };
+  if (hooks !== undefined) checkDeclared(sealed, step.giver, { asked: outputs, declared: hooks });
   if (outputs === undefined || sealed.kind === "json") return sealed;
   return { kind: "tensors", tensors: pickOutputs(sealed.tensors, outputs) };
 }
 
 /**
- * Values that a model gave, or the client, are no hook's fault; nor are those that go around a model. A part may have
- * any names but one that was meant to be another.
+ * Values that are the client's own, which a model echoed, are no fault of a hook. A part may lack outputs; so may what a
+ * model gives that was asked for some.
  */
-function checkDeclared({ values, giver }: Step, declared: readonly TensorSpec[], isPart = false): void {
-  const names = declared.map(({ name }) => name);
-  const missing = names.filter((name) => !Object.hasOwn(values, name));
-  if (missing.length === 0 || giver === undefined || !LAST_HOOK.test(giver)) return;
-  const others = Object.keys(values).filter((name) => !names.includes(name));
-  if (isPart && others.every((name) => nearest(name, missing) === undefined)) return;
-  const came = others.map((name) => `"${name}"${meant(name, missing)}`).join(", ") || "nothing else";
-  const lacks = missing.map((name) => `"${name}"`).join(", ");
-  throw new ServingError("internal", `${giver} did not return the declared ${plural(missing)} ${lacks}, but ${came}.`);
+function checkDeclared(
+  sealed: Payload,
+  giver: string | undefined,
+  { asked, declared }: { readonly asked: readonly string[] | undefined; readonly declared: Declared },
+): void {
+  const { outputs, isPart = false } = declared;
+  if (outputs === undefined || giver === undefined || sealed.kind === "json") return;
+  const needed = isPart ? [] : giver.startsWith(MODEL) ? asked : undefined;
+  const mismatch = outputMismatch(sealed.tensors, { declared: outputs, needed });
+  if (mismatch !== undefined) throw new ServingError("internal", `${giver} ${mismatch}.`);
 }
 
-/** The givers whose values are the answer's. */
-const LAST_HOOK = /^The hook (?:process|postprocess|collect)\b/;
-
-function meant(name: string, missing: readonly string[]): string {
-  const near = nearest(name, missing);
-  return near === undefined ? "" : ` (did you mean "${near}"?)`;
-}
-
-function plural({ length }: readonly string[]): string {
-  return length === 1 ? "output" : "outputs";
-}
-
-function sealValues({ values, giver }: Step, kind: Payload["kind"]): Payload {
+/** Plain values get the dtypes of declared outputs, if those hold them. */
+function sealValues({ values, giver }: Step, kind: Payload["kind"], declared?: readonly TensorSpec[]): Payload {
   try {
-    return sealPayload(values, kind);
+    return sealPayload(values, kind, dtypesOf(declared));
   } catch (reason) {
     throw unsendable(reason, { giver });
   }

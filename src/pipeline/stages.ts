@@ -13,7 +13,7 @@ import { blameHook, dtypesOf } from "./bound-stage.ts";
 import type { HookClock, HookKind } from "./hook-times.ts";
 import { PartsTimer, timeHook } from "./hook-times.ts";
 import type { InferRequest } from "./infer-request.ts";
-import type { Step } from "./seal-outputs.ts";
+import { modelName, type Step } from "./seal-outputs.ts";
 
 /** Models and the hooks around them. */
 export interface StageParts {
@@ -275,11 +275,6 @@ export class Stages {
         : blameHook(reason, `${giver} gave ${this.placeOf(index)} what it does not take`, VALUE_FAULTS);
     }
   }
-}
-
-/** As the giver of values, for messages. */
-function modelName(index: number): string {
-  return `Model ${index + 1}`;
 }
 
 /** Removes the marker from the values that preprocess returned, and reports if it asked to skip its model. */

@@ -1,6 +1,7 @@
 import { join } from "node:path";
 import { expect, test } from "vitest";
 import { startKserving, writeTestFile } from "../cli/start-kserving.ts";
+import { startServer } from "../helpers/start-server.ts";
 import { tempFolder } from "../helpers/temp-folder.ts";
 
 /** Returns what a program in JavaScript may return by mistake. */
@@ -66,6 +67,45 @@ async function start() {
   };
   return { program, ask };
 }
+
+/** A driver whose answer is what its path names, whatever its signature declares. */
+const DECLARING = `
+const tensor = (dtype, shape, data) => ({ dtype, shape, data });
+const y = tensor("float32", [1], Float32Array.of(7));
+const ANSWERS = {
+  right: { y, z: tensor("int64", [], BigInt64Array.of(1n)) }, missing: { y }, dtype: { y, z: tensor("int32", [], Int32Array.of(1)) },
+  shape: { y, z: tensor("int64", [1], BigInt64Array.of(1n)) }, extra: { y, z: tensor("int64", [], BigInt64Array.of(1n)), more: y },
+};
+export default {
+  name: "declaring", options: {}, pathless: true,
+  load: async () => ({
+    signatures: { serving_default: {
+      inputs: [{ name: "x", dtype: "bytes", shape: [1] }],
+      outputs: [{ name: "y", dtype: "float32", shape: [-1] }, { name: "z", dtype: "int64", shape: [] }],
+    } },
+    predict: async ({ x }) => ANSWERS[Buffer.from(x.data[0]).toString()],
+    close: async () => {},
+  }),
+};`;
+
+test("a driver whose answer is not what it declares fails its request, with the output, what came and what is declared", async () => {
+  const driver = join(tempFolder({ "declaring.mjs": DECLARING }), "declaring.mjs");
+  const { httpUrl } = await startServer({ models: { m: { driver } } });
+  const ask = async (what: string, outputs?: readonly object[]) => {
+    const body = JSON.stringify({ inputs: [{ name: "x", datatype: "BYTES", shape: [1], data: [what] }], outputs });
+    const response = await fetch(`${httpUrl}/v2/models/m/infer`, { method: "POST", body });
+    return [response.status, (JSON.parse(await response.text()) as { error?: string }).error];
+  };
+  const fault = (text: string) => [500, `The driver declaring, of the model m, ${text}.`];
+  expect(await ask("right")).toEqual([200, undefined]);
+  expect(await ask("missing", [{ name: "y" }])).toEqual([200, undefined]);
+  expect(await ask("missing")).toEqual(fault('did not return the declared output "z", but nothing else'));
+  expect(await ask("dtype")).toEqual(fault('returned "z" as int32[]; declared is int64[]'));
+  expect(await ask("shape")).toEqual(fault('returned "z" as int64[1]; declared is int64[]'));
+  expect(await ask("extra")).toEqual(
+    fault('returned "more", which is not declared; declared are y float32[-1], z int64[]'),
+  );
+});
 
 test("a driver that returns no tensors fails its request, with its name and the model's, and goes on", async () => {
   const { program, ask } = await start();

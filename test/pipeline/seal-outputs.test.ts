@@ -1,7 +1,9 @@
 import { join } from "node:path";
 import { describe, expect, it, test } from "vitest";
+import type { Hooks } from "../../src/hooks/hooks.ts";
 import { pickOutputs } from "../../src/pipeline/seal-outputs.ts";
-import { toTensors } from "../../src/tensor/plain-value.ts";
+import { toTensors, type Values } from "../../src/tensor/plain-value.ts";
+import { createTensor } from "../../src/tensor/tensor.ts";
 import { startServer } from "../helpers/start-server.ts";
 import { tempFolder } from "../helpers/temp-folder.ts";
 
@@ -29,7 +31,6 @@ describe("an answer that lacks an output which its hooks declare", () => {
   it.each([
     ["postprocess", 'export const postprocess = () => ({ lable: "a", score: 1 });'],
     ["process", 'export const process = () => ({ lable: "a", score: 1 });'],
-    ["process", 'export const process = async function* () { yield { lable: "a" }; };'],
   ])("is a failure of its hook %s, with the name that was meant", async (hook, hooks) => {
     const [status, { error }] = await answerOf(hooks);
     expect(status).toBe(500);
@@ -40,8 +41,22 @@ describe("an answer that lacks an output which its hooks declare", () => {
     );
   });
 
+  it.each([
+    [
+      "an output that is not declared",
+      { lable: "a" },
+      'returned "lable" (did you mean "label"?), which is not declared',
+    ],
+    ["another dtype", { score: "a" }, 'returned "score" as bytes[]; declared is float32[...]'],
+  ])("is not a part, which is refused for %s", async (_, part, error) => {
+    const [status, answer] = await answerOf(
+      `export const process = async function* () { yield ${JSON.stringify(part)}; };`,
+    );
+    expect([status, answer.error]).toEqual([500, expect.stringContaining(`The hook process ${error}`)]);
+  });
+
   it("is none where all are there, nor where they are parts of an answer", async () => {
-    const whole = 'export const process = () => ({ label: "a", score: 0.5, more: [1] });';
+    const whole = 'export const process = () => ({ label: "a", score: 0.5 });';
     expect((await answerOf(whole))[0]).toBe(200);
     const parts = 'export const process = async function* () { yield { label: "a" }; yield { score: 0.5 }; };';
     const file = join(tempFolder({ "hooks.mjs": `${declared}\n${parts}` }), "hooks.mjs");
@@ -57,3 +72,84 @@ describe("an answer that lacks an output which its hooks declare", () => {
     ).toEqual([{ outputs: "a" }, { outputs: 0.5 }]);
   });
 });
+
+describe("declared outputs", () => {
+  const outputs = [
+    { name: "score", dtype: "float32", shape: [-1, 2] },
+    { name: "label", dtype: "bytes" },
+  ] as const;
+  const right = { score: [[1, 2]], label: "a" };
+
+  /** The status of a request to hooks with these outputs that return these values, and its error or datatypes. */
+  async function answerOf(values: Values, { isModel = false, wanted = "" } = {}) {
+    const given: Hooks = isModel ? { outputs, preprocess: () => values } : { outputs, postprocess: () => values };
+    const driver = join(tempFolder({ "echo.mjs": ECHO }), "echo.mjs");
+    const { httpUrl } = await startServer({ stages: [{ driver: isModel ? driver : "null" }], hooks: given });
+    const inputs = [{ name: "x", datatype: "INT32", shape: [1], data: [1] }];
+    const asked = wanted === "" ? {} : { outputs: [{ name: wanted }] };
+    const body = JSON.stringify({ inputs, ...asked });
+    const response = await fetch(`${httpUrl}/v2/models/default/infer`, { method: "POST", body });
+    const answer = JSON.parse(await response.text());
+    const told = answer.outputs?.map((one: Record<string, unknown>) => `${one.name} ${one.datatype} [${one.shape}]`);
+    return [response.status, answer.error ?? told.join()];
+  }
+
+  it.each([
+    ["plain integers become the declared floats", right, "score FP32 [1,2],label BYTES []"],
+    [
+      "so do fractions",
+      {
+        ...right,
+        score: [
+          [0.1, 2.5],
+          [3, 4],
+        ],
+      },
+      "score FP32 [2,2],label BYTES []",
+    ],
+  ] as const)("%s", async (_, values, expected) => {
+    expect(await answerOf(values)).toEqual([200, expected]);
+  });
+
+  it.each([
+    [
+      "a typed array of another dtype",
+      { ...right, score: new Float64Array(2) },
+      '"score" as float64[2]; declared is float32[-1,2]',
+    ],
+    [
+      "a tensor of another dtype",
+      { ...right, score: createTensor("int32", [1, 2], Int32Array.of(1, 2)) },
+      '"score" as int32[1,2]; declared',
+    ],
+    ["another shape", { ...right, score: [1, 2] }, '"score" as float32[2]; declared is float32[-1,2]'],
+    ["a text for numbers", { ...right, score: [["1", "2"]] }, '"score" as bytes[1,2]; declared'],
+    ["a number for a text", { ...right, label: 1 }, '"label" as int32[]; declared is bytes[...]'],
+    [
+      "one more output",
+      { ...right, more: 1 },
+      '"more", which is not declared; declared are score float32[-1,2], label bytes[...]',
+    ],
+  ] as const)("refuse %s, with what came and what is declared", async (_, values, error) => {
+    expect(await answerOf(values)).toEqual([500, expect.stringContaining(`The hook postprocess returned ${error}`)]);
+  });
+
+  it("refuse what a model gives behind the last hook; a request for some outputs gets those", async () => {
+    const typed = { score: createTensor("float32", [1, 2], Float32Array.of(1, 2)), label: "a" };
+    expect(await answerOf(typed, { isModel: true, wanted: "label" })).toEqual([200, "label BYTES []"]);
+    expect(await answerOf({ ...typed, score: 1 }, { isModel: true })).toEqual([
+      ...[500, 'Model 1 returned "score" as int32[]; declared is float32[-1,2].'],
+    ]);
+  });
+});
+
+/** A driver whose model gives those of its inputs that are wanted. */
+const ECHO = `export default {
+  name: "echo", options: {}, pathless: true,
+  load: async () => ({
+    signatures: { serving_default: {} },
+    predict: async (inputs, { outputs = Object.keys(inputs) }) =>
+      Object.fromEntries(outputs.map((name) => [name, inputs[name]])),
+    close: async () => {},
+  }),
+};`;

@@ -7,7 +7,7 @@ import operator
 
 import numpy as np
 
-from .. import arrays, user_module
+from .. import arrays, declared, user_module
 from ..errors import HostError, last_lines, one_line, refused
 from ..framework import BaseFramework
 from ..parts import is_parts, kind_of
@@ -29,7 +29,14 @@ class Framework(BaseFramework):
         self._known = self.inputs and [each["name"] for each in self.inputs]
 
     def predict(self, inputs, wanted):
-        return self.by_name(self.model.predict(self._given(inputs)))
+        outputs = self.by_name(self.model.predict(self._given(inputs)))
+        if self.outputs and wanted is None:
+            declared.check_complete(outputs, self.outputs)
+        return outputs
+
+    def by_name(self, value):
+        outputs = super().by_name(value)
+        return declared.as_declared(outputs, self.outputs) if self.outputs else outputs
 
     def stream(self, inputs):
         parts = self._stream(self._given(inputs))

@@ -121,6 +121,17 @@ export function fitsDimension(size: number, allowed: Dimension): boolean {
   return size >= allowed.min && size <= allowed.max;
 }
 
+/** `[-1,3]`; a range is `2..8`, an unknown rank `[...]`. */
+export function formatShape(shape: readonly Dimension[] | undefined): string {
+  if (shape === undefined) return "[...]";
+  return `[${shape.map((dimension) => (typeof dimension === "number" ? dimension : `${dimension.min}..${dimension.max}`))}]`;
+}
+
+/** `x float32[-1,3], y int64[]`, for messages and tables. */
+export function formatSpecs(specs: readonly TensorSpec[]): string {
+  return specs.map((spec) => `${spec.name} ${spec.dtype}${formatShape(spec.shape)}`).join(", ");
+}
+
 /**
  * Checks if an input takes encoded images in addition to tensors: one of numbers of rank 4 does, and the model's edge
  * decodes them, but if hooks take them first.

@@ -122,6 +122,42 @@ describe.skipIf(python === undefined)("the inputs that a Python class declares",
   });
 });
 
+const DECLARED = `
+import numpy as np
+class Declared:
+    outputs = {"y": ["float32", [-1]], "label": "bytes"}
+
+    def predict(self, inputs):
+        return eval(inputs["what"].item().decode())
+`;
+
+describe.skipIf(python === undefined)("the outputs that a Python class declares", () => {
+  it("are what plain values become, and the error of others says what came and what is declared", async () => {
+    const import_path = tempFolder({ "declared.py": DECLARED });
+    const options = { python: python as string, model_class: "declared:Declared", import_path };
+    const model = await loadModel("python", "", { options });
+    const { y, label } = await ask(model, '{"y": [1, 2.5], "label": "a"}');
+    expect([y?.dtype, [...(y as Tensor<"float32">).data], label?.dtype]).toEqual(["float32", [1, 2.5], "bytes"]);
+    for (const [values, error] of [
+      ['{"y": [1]}', 'The model did not return the declared output "label", but "y".'],
+      [
+        '{"y": [1], "label": "a", "more": 1}',
+        'The model returned "more", which is not declared; declared are "y", "label".',
+      ],
+      ['{"y": np.arange(2), "label": "a"}', 'The model returned "y" as int64[2]; declared is float32[-1].'],
+      ['{"y": np.full(1, 1e39), "label": "a"}', 'The model returned "y" as float64[1]; declared is float32[-1].'],
+      ['{"y": [[1]], "label": "a"}', 'The model returned "y" as float32[1, 1]; declared is float32[-1].'],
+      ['{"y": [1e39], "label": "a"}', 'The model returned "y" as float64[1]; declared is float32[-1].'],
+      ['{"y": [1], "label": 7}', 'The model returned "label" as int64[]; declared is bytes[...].'],
+    ] as const)
+      await expect(ask(model, values)).rejects.toMatchObject({ code: "internal", message: error });
+    const widened = await ask(model, '{"y": np.ones(2), "label": "a"}');
+    expect(widened.y?.dtype).toBe("float32");
+    const call = { outputs: ["y"] };
+    expect(Object.keys(await ask(model, '{"y": [1]}', call))).toEqual(["y"]);
+  });
+});
+
 describe.skipIf(python === undefined)("a Python model", () => {
   it("returns bytes and texts with the zero bytes at their ends", async () => {
     expect(await ask(await load(), "zeros")).toMatchObject({

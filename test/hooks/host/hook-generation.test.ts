@@ -16,7 +16,8 @@ const hooks = (text: string, init = "") => `
     const look = () => (existsSync(path(name)) ? resolve() : setTimeout(look, 5));
     look();
   });
-  export const outputs = [{ name: "${text}", dtype: "float64", shape: [-1] }];
+  export const outputs = [{ name: "text", dtype: "bytes", shape: [], labels: ["${text}"] }];
+  export const postprocess = ({ text }: any) => ({ text });
   export const init_hook = async () => { ${init} };
   export const preprocess = async (inputs: any) => {
     if (Number(inputs.x.data[0]) === 13) process.exit(1);
@@ -42,7 +43,7 @@ const namesDuring = async (servable: Servable, rounds: number) => {
 };
 
 const declared = (servable: Servable) =>
-  servable.description.signatures.serving_default?.outputs?.map(({ name }) => name);
+  servable.description.signatures.serving_default?.outputs?.flatMap(({ labels = [] }) => labels);
 
 describe("a reload", () => {
   test("replaces the hooks without failing a request", async () => {
