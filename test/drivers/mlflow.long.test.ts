@@ -21,6 +21,13 @@ const texts = (...values: string[]) =>
     values.map((value) => Buffer.from(value)),
   );
 
+/** Tells each column with its type and values. */
+const TELLING = `    def predict(self, context, model_input, params=None):
+        return [f"{name} {model_input[name].dtype} {model_input[name].tolist()}" for name in model_input.columns]
+
+
+`;
+
 describe("a folder of MLflow", () => {
   it.skipIf(boosting === undefined)("answers with the classes of XGBoost's estimator, as MLflow does", async () => {
     const stages = [{ path: "test/fixtures/mlflow/boosted", options: { python: boosting ?? "" } }];
@@ -66,6 +73,45 @@ describe.skipIf(!hasMlflow)("the mlflow driver", () => {
       code: "invalid_argument",
       message: expect.stringMatching(/^The model refuses the inputs: MlflowException: /),
     });
+  });
+
+  it("gives missing values as pandas has them in a column of that type, and leaves out what may be left out", async () => {
+    const folder = tempFolder();
+    cpSync(own, folder, { recursive: true });
+    const types = { a: "double", f: "float", n: "long", s: "string", b: "boolean", d: "datetime", must: "long" };
+    const columns = Object.entries(types).map(([name, type]) => ({ type, name, required: name === "must" }));
+    const before = readFileSync(`${own}/MLmodel`, "utf8");
+    const description = before.replace(/ inputs: '[^']*'/, ` inputs: '${JSON.stringify(columns)}'`);
+    writeFileSync(join(folder, "MLmodel"), description);
+    const code = readFileSync(`${own}/mlflow_own.py`, "utf8").replace(/( +def predict)[\s\S]*?\n\n/, TELLING);
+    writeFileSync(join(folder, "mlflow_own.py"), code);
+    const { httpUrl } = await startServer({ stages: [{ driver: "mlflow", path: folder, options }] });
+    const ask = async (rows: readonly object[]) => {
+      const answer = await fetch(`${httpUrl}/predict`, { method: "POST", body: JSON.stringify(rows) });
+      const { predict: told, error } = JSON.parse(await answer.text());
+      return answer.status === 200 ? told : [answer.status, error];
+    };
+    const whole = { a: 1, f: 2.5, n: 3, s: "x", b: 1, d: "2020-01-01", must: 7 };
+    expect(await ask([whole, { ...whole, a: null, f: null, s: null, b: null, d: null }])).toEqual([
+      "a float64 [1.0, nan]",
+      "f float32 [2.5, nan]",
+      "n int64 [3, 3]",
+      "s object ['x', nan]",
+      "b object [True, nan]",
+      "d datetime64[ns] [Timestamp('2020-01-01 00:00:00'), NaT]",
+      "must int64 [7, 7]",
+    ]);
+    const empty = { a: null, f: null, n: null, s: null, b: null, d: null, must: 7 };
+    expect(await ask([empty])).toEqual([
+      "a float64 [nan]",
+      "f float32 [nan]",
+      "s object [None]",
+      "b object [None]",
+      "d datetime64[ns] [NaT]",
+      "must int64 [7]",
+    ]);
+    expect(await ask([{ a: 1 }])).toEqual([400, expect.stringContaining('Input "must" is missing')]);
+    expect(await ask([{ must: null }])).toEqual([400, expect.stringContaining("The model refuses the inputs")]);
   });
 
   it("leaves numbers that do not fit the signature's type to MLflow to refuse", async () => {

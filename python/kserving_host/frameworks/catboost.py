@@ -12,6 +12,8 @@ from .pickles import is_pickle, load_pickle
 # Where in CatBoost's own source an error was raised.
 SOURCE_PLACE = re.compile(r"^catboost/\S+\.\w+:\d+: ")
 
+MISSING_CATEGORY = "nan"
+
 
 class Framework(EstimatorFramework):
     number_type = "float32"
@@ -27,6 +29,7 @@ class Framework(EstimatorFramework):
         # CatBoost passes over columns that the model does not know.
         if rows.ndim != 2 or rows.shape[1] != count:
             raise invalid(f"The model takes rows of {count} features; the input's shape is {list(rows.shape)}.")
+        rows = self._with_missing_texts(rows)
         names = [name for name in self._methods if wanted is None or name in wanted]
         return {name: self._run(self.methods[name], rows) for name in names}
 
@@ -51,6 +54,21 @@ class Framework(EstimatorFramework):
         result = plain(getattr(self.model, method)(rows, thread_count=self.request.threads))
         # Classes of more than two come as a column.
         return result.reshape(-1) if method == "predict" and result.ndim == 2 and result.shape[1] == 1 else result
+
+    def _with_missing_texts(self, rows):
+        """Missing numbers are NaN to CatBoost; a category has to be a text, and pandas writes a missing one as "nan". A text of words has none."""
+        words = set(self.model.get_text_feature_indices())
+        fills = {index: "" if index in words else MISSING_CATEGORY for index in self._places_of_texts()}
+        if not fills:
+            return rows
+        if hasattr(rows, "columns"):
+            places = {rows.columns[index]: fill for index, fill in fills.items()}
+            return rows.assign(**{name: rows[name].astype(object).where(rows[name].notna(), fill) for name, fill in places.items()})
+        filled = rows.astype(object)
+        for index, fill in fills.items():
+            column = filled[:, index]
+            column[[each != each for each in column]] = fill
+        return filled
 
     def _places_of_texts(self):
         return [*self.model.get_cat_feature_indices(), *self.model.get_text_feature_indices()]

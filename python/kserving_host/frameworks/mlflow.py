@@ -69,15 +69,21 @@ class Framework(EstimatorFramework):
         return next(iter(arrays.values()))
 
     def _of_declared_types(self, table):
-        """JSON has one kind of number: whole ones become integers where the signature says so. Of those that do not fit MLflow says so."""
-        casts = {}
+        """JSON has one kind of number: whole ones become integers where the signature says so. Of those that do not fit MLflow says so. A column without any values is left out where it may be, since numpy's integers have no missing ones."""
+        casts, absent = {}, []
         for each in self._columns_known:
             dtype = COLUMN_TYPES.get(getattr(each.type, "name", None))
-            if each.name not in table.columns or dtype in (None, "bytes", "bool"):
+            if each.name not in table.columns or dtype is None:
                 continue
-            if _fits(table[each.name].to_numpy(), np.dtype(dtype)):
-                casts[each.name] = dtype
-        return table.astype(casts)
+            values = table[each.name]
+            is_empty = bool(values.isna().all())
+            if is_empty and not each.required and dtype in ("int64", "int32"):
+                absent.append(each.name)
+            elif dtype in ("bytes", "bool"):
+                casts.update(_as_objects(values, is_empty, dtype))
+            elif _fits(values.to_numpy(), np.dtype(dtype)):
+                casts[each.name] = values.astype(dtype)
+        return table.assign(**casts).drop(columns=absent)
 
     def is_pure(self):
         return False
@@ -89,6 +95,17 @@ class Framework(EstimatorFramework):
     def facts(self):
         flavors = [name for name in self.model.metadata.flavors if name != "python_function"]
         return {**super().facts(), "flavors": flavors or ["python_function"]}
+
+
+def _as_objects(values, is_empty, dtype):
+    """By its name, a column of texts or truth whose missing values made it one of numbers, with values of its own type beside missing ones; one of NaN alone is a column of numbers to MLflow."""
+    if values.dtype.kind != "f":
+        return {}
+    if is_empty:
+        return {values.name: np.full(len(values), None, object)}
+    if dtype == "bool" and values.dropna().isin([0, 1]).all():
+        return {values.name: values.map({0: False, 1: True}).astype(object)}
+    return {}
 
 
 def _fits(values, dtype):

@@ -43,10 +43,20 @@ light = lightgbm.LGBMClassifier(n_estimators=3, n_jobs=1, verbose=-1).fit(catego
 light.booster_.save_model(at("columns.lgb"))
 trees = xgboost.XGBRegressor(n_estimators=3, n_jobs=1, enable_categorical=True).fit(categories, frame.rooms)
 trees.save_model(at("columns.ubj"))
-cat = catboost.CatBoostClassifier(iterations=3, depth=2, verbose=False, thread_count=1, allow_writing_files=False, cat_features=["city"]).fit(frame, target)
+holes = frame.assign(city=frame.city.where(frame.index % 5 > 0))
+cat = catboost.CatBoostClassifier(iterations=9, depth=2, verbose=False, thread_count=1, allow_writing_files=False, cat_features=["city"]).fit(holes.fillna({"city": "nan"}), target)
 cat.save_model(at("columns.cbm"))
 row = lambda age, city, rooms: pd.DataFrame({"age": [age], "city": [city], "rooms": [rooms]})
 probability = lambda *values: classifier.predict_proba(row(*values)).tolist()
+as_category = lambda table: table.astype({"city": pd.CategoricalDtype(["Paris", "Rome"])})
+missing = [row(np.nan, "Rome", 4), row(30.5, np.nan, 4), row(30.5, "Rome", np.nan)]
+of = lambda ask: [ask(each) for each in missing]
+values = {
+    "columns.lgb": of(lambda table: light.predict_proba(as_category(table))[0, 1]),
+    "columns.ubj": of(lambda table: trees.predict(as_category(table))[0]),
+    "columns.cbm": of(lambda table: cat.predict_proba(table.fillna({"city": "nan"}))[0, 1]),
+}
+json.dump({name: [list(map(float, each))] for name, each in values.items()}, open(at("missing.json"), "w"))
 json.dump({"rome": probability(30.5, "Rome", 4), "no_age": probability(np.nan, "Rome", 4), "no_city": probability(30.5, np.nan, 4)}, open(at("answers.json"), "w"))
 `;
 
@@ -170,6 +180,32 @@ describe.skipIf(python === undefined)("rows with names", { timeout: 60_000 }, ()
     }
   });
 
+  it.each([
+    ["lightgbm", "columns.lgb", ({ result }: Answer) => result],
+    ["xgboost", "columns.ubj", ({ result }: Answer) => result],
+    ["catboost", "columns.cbm", ({ predict_proba: both = [] }: Answer) => both.map(([, yes]) => yes)],
+  ] as const)("reach a model of %s with its missing values, of numbers and of texts", async (driver, file, read) => {
+    const { httpUrl } = await startServer(toServed(driver, file));
+    const [expected = []] = JSON.parse(readFileSync(join(folder, "missing.json"), "utf8"))[file] as number[][];
+    const rows = [
+      { age: null, city: "Rome", rooms: 4 },
+      { age: 30.5, city: null, rooms: 4 },
+      { age: 30.5, city: "Rome", rooms: null },
+    ];
+    const csv = "age,city,rooms\n,Rome,4\n30.5,,4\n30.5,Rome,\n";
+    const lists = rows.map((row) => Object.values(row));
+    for (const [body, type] of [
+      [JSON.stringify(rows), "application/json"],
+      [JSON.stringify(lists), "application/json"],
+      [csv, "text/csv"],
+    ] as const) {
+      const { status, json } = await post(`${httpUrl}/predict`, body, type);
+      expect([body, status, status === 200 ? read(json) : json.error]).toEqual([
+        ...[body, 200, expected.map((each) => expect.closeTo(each, 5))],
+      ]);
+    }
+  });
+
   it("have types and values in generated clients, which send texts", async () => {
     const { httpUrl, grpcAddress } = await serveColumns();
     for (const address of [httpUrl, `grpc://${grpcAddress}`]) {
@@ -206,6 +242,12 @@ print(Client(sys.argv[2]).default(age=[30.5], city=["Rome"], rooms=[4])["predict
     expect(await sparse.text()).toContain("-Infinity");
   });
 });
+
+/** Outputs of models of these libraries; scores of two classes have a column for each. */
+interface Answer {
+  readonly result?: readonly number[];
+  readonly predict_proba?: readonly (readonly number[])[];
+}
 
 interface Document {
   readonly paths: Readonly<Record<string, { readonly post?: { readonly requestBody?: Content } }>>;
