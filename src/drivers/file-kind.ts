@@ -1,5 +1,6 @@
 import { closeSync, existsSync, openSync, readdirSync, readSync, statSync } from "node:fs";
-import { basename, dirname, extname, isAbsolute, join, relative } from "node:path";
+import { homedir } from "node:os";
+import { basename, dirname, extname, join, relative } from "node:path";
 import { meantText, nearest } from "../platform/text/nearest.ts";
 
 /** Bytes at a place of a file, and what it then is. */
@@ -204,14 +205,16 @@ function meaningOf(table: typeof HINTS, path: string): string | undefined {
 }
 
 /**
- * ` Did you mean "x"?` of the file beside the one that is not there whose name is nearest, else nothing; for paths from
- * the server's own folder, as people type them.
+ * ` Did you mean "x"?` for a path at which there is nothing: the same with slashes, or with the folder that a shell
+ * writes for ~, else the file or folder beside it whose name is nearest; nothing where there is none of these.
  */
 export function meantFile(path: string): string {
-  if (isAbsolute(path)) return "";
+  if (existsSync(path)) return "";
+  const plain = path.replaceAll("\\", "/").replace(/^~(?=\/)/, homedir());
+  if (plain !== path && existsSync(plain)) return meantText(plain);
   try {
-    const near = nearest(basename(path), readdirSync(dirname(path)));
-    return meantText(near && join(dirname(path), near));
+    const near = nearest(basename(plain), readdirSync(dirname(plain)));
+    return meantText(near && join(dirname(plain), near));
   } catch {
     return "";
   }

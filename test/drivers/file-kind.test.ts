@@ -1,5 +1,10 @@
+import { homedir } from "node:os";
+import { relative } from "node:path";
 import { expect, test } from "vitest";
-import { describeFileKind, describeNoModel } from "../../src/drivers/file-kind.ts";
+import { describeFileKind, describeNoModel, meantFile } from "../../src/drivers/file-kind.ts";
+import { listVersions } from "../../src/serving/repository/folders/list-versions.ts";
+import { inspectFile } from "../../src/tools/inspection/inspect-file.ts";
+import { tempFolder } from "../helpers/temp-folder.ts";
 import { makeZip } from "../storage/runtimes/make-zip.ts";
 
 const POINTER = "version https://git-lfs.github.com/spec/v1\noid sha256:0\nsize 9\n";
@@ -40,4 +45,30 @@ test.each(["", "\xff\xfe\xfd", "\x0a\x04node"])("%j is of no known kind", (head)
 test("only what no framework reads is none of any", () => {
   expect(describeNoModel(POINTER)).toContain("Git LFS");
   expect(describeNoModel("a,b\n")).toBeUndefined();
+});
+
+type At = (folder: string) => string;
+
+test.each<[string, path: At, meant: At]>([
+  ["absolute", (at) => `${at}/nett.onnx`, (at) => `${at}/net.onnx`],
+  ["relative", (at) => relative(".", `${at}/nett.onnx`), (at) => relative(".", `${at}/net.onnx`)],
+  ["of a folder, with a slash at its end", (at) => `${at}/halff/`, (at) => `${at}/half`],
+  ["of a model in a folder", (at) => `${at}/half/1/modle.onnx`, (at) => `${at}/half/1/model.onnx`],
+  ["of Windows", (at) => `${at}\\half\\1`, (at) => `${at}/half/1`],
+  ["of Windows, and wrong", (at) => `${at}\\nett.onnx`, (at) => `${at}/net.onnx`],
+  ["with ~, for which no shell has put the folder", () => "~/.", () => `${homedir()}/.`],
+])("a wrong path that is %s is answered with the nearest one", async (_, path, meant) => {
+  const folder = tempFolder({ "half/1/model.onnx": "x", "net.onnx": "x" });
+  const expected = ` Did you mean "${meant(folder)}"?`;
+  expect(meantFile(path(folder))).toBe(expected);
+  await expect(listVersions(path(folder))).rejects.toThrow(expected);
+  await expect(inspectFile(path(folder))).rejects.toThrow(expected);
+});
+
+test.each<[string, path: At]>([
+  ["there is nothing like it", (at) => `${at}/other.pb`],
+  ["its folder is not there", (at) => `${at}/no/net.onnx`],
+  ["it is there", (at) => `${at}/net.onnx`],
+])("no other path is meant where %s", (_, path) => {
+  expect(meantFile(path(tempFolder({ "net.onnx": "x" })))).toBe("");
 });

@@ -1,6 +1,7 @@
 import { execFile } from "node:child_process";
 import { readFile } from "node:fs/promises";
 import { promisify } from "node:util";
+import { meantFile } from "../../drivers/file-kind.ts";
 import { failedPrecondition, invalidArgument, reasonText } from "../../errors.ts";
 import { readProblem } from "../../platform/text/file-problem.ts";
 import { toPredictBody } from "../../protocols/sagemaker/http-codec.ts";
@@ -114,7 +115,10 @@ async function readValue(text: string, place: string, python?: string): Promise<
 
 function readBytes(path: string): Promise<Buffer> {
   return readFile(path).catch((cause) => {
-    throw invalidArgument(`The input "${path}" ${readProblem(cause)}; expected a file that can be read.`, cause);
+    throw invalidArgument(
+      `The input "${path}" ${readProblem(cause)}; expected a file that can be read.${meantFile(path)}`,
+      cause,
+    );
   });
 }
 

@@ -1,5 +1,6 @@
 import { readdir, readFile, realpath, stat } from "node:fs/promises";
 import { basename, dirname, extname, join, parse, resolve } from "node:path";
+import { meantFile } from "../../drivers/file-kind.ts";
 import { parseOptions, type RawOptions } from "../../drivers/option-table.ts";
 import { DRIVER_NAMES, findDriver } from "../../drivers/registry.ts";
 import { TENSORFLOW_OPTIONS, type TensorflowOptions } from "../../drivers/tensorflow/engine.ts";
@@ -81,7 +82,10 @@ async function locate({ path = "", driver }: GivenModel): Promise<LocatedModel |
 async function assertThere(path: string): Promise<void> {
   if (extname(path) === "" || isRemoteAddress(path)) return;
   await stat(path).catch((cause) => {
-    throw failedPrecondition(`The model "${path}" ${readProblem(cause)}; expected a file or a folder.`, cause);
+    throw failedPrecondition(
+      `The model "${path}" ${readProblem(cause)}; expected a file or a folder.${meantFile(path)}`,
+      cause,
+    );
   });
 }
 

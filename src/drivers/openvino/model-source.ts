@@ -2,6 +2,7 @@ import { existsSync, readdirSync, type Stats, statSync } from "node:fs";
 import { basename, dirname, extname, join } from "node:path";
 import { failedPrecondition } from "../../errors.ts";
 import { readProblem } from "../../platform/text/file-problem.ts";
+import { meantFile } from "../file-kind.ts";
 import { readTflite } from "../tflite-format/read-tflite.ts";
 import { findWeights, type IrFile, type IrWeights, readIrFile } from "./ir-file.ts";
 
@@ -52,7 +53,10 @@ function statOf(path: string): Stats {
   try {
     return statSync(path);
   } catch (cause) {
-    throw failedPrecondition(`The model "${path}" ${readProblem(cause)}; expected ${EXPECTED}.`, cause);
+    throw failedPrecondition(
+      `The model "${path}" ${readProblem(cause)}; expected ${EXPECTED}.${meantFile(path)}`,
+      cause,
+    );
   }
 }
 

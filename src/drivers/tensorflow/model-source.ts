@@ -2,7 +2,7 @@ import { existsSync, readdirSync, readFileSync, type Stats, statSync } from "nod
 import { basename, dirname, join } from "node:path";
 import { failedPrecondition } from "../../errors.ts";
 import { readProblem } from "../../platform/text/file-problem.ts";
-import { describeFileKind, readHead } from "../file-kind.ts";
+import { describeFileKind, meantFile, readHead } from "../file-kind.ts";
 import { boosterLibrary } from "../python/booster-file.ts";
 
 /** Formats of TensorFlow's models. */
@@ -52,7 +52,10 @@ function statOf(path: string): Stats | undefined {
   } catch (cause) {
     const { code } = cause as NodeJS.ErrnoException;
     if (code === "ENOENT" || code === "ENOTDIR") return undefined;
-    throw failedPrecondition(`The model "${path}" ${readProblem(cause)}; expected one that can be read.`, cause);
+    throw failedPrecondition(
+      `The model "${path}" ${readProblem(cause)}; expected one that can be read.${meantFile(path)}`,
+      cause,
+    );
   }
 }
 
