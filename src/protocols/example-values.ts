@@ -22,6 +22,23 @@ export function exampleValues(signature: Signature): Readonly<Record<string, unk
   return isComplete ? Object.fromEntries(values) : undefined;
 }
 
+/**
+ * A row of a model of tables by the names of its columns: its inputs, or the features of its only one; undefined for
+ * other models.
+ */
+export function exampleRow(signature: Signature): Readonly<Record<string, unknown>> | undefined {
+  const { isTabular = false, inputs, suggestedInputs = [] } = signature;
+  if (!isTabular || inputs !== undefined) return undefined;
+  const [only, ...others] = suggestedInputs;
+  if (only === undefined) return undefined;
+  const { features, shape } = only;
+  const isRow = features !== undefined && others.length === 0 && shape?.length === 2 && shape[1] === features.length;
+  const columns = isRow ? features.map((name) => ({ ...only, name })) : suggestedInputs;
+  if (!isRow && !columns.every((column) => column.shape?.length === 1)) return undefined;
+  const cells = columns.map((column) => [column.name, exampleValue({ ...column, shape: [] })] as const);
+  return cells.every(([, value]) => value !== undefined) ? Object.fromEntries(cells) : undefined;
+}
+
 /** Names that people give to images which their hooks decode. */
 const IMAGE_NAMES = /(?:^|[^a-z])(?:image|photo|picture|frame)s?(?![a-z])/i;
 /** Names of values that are about images. */

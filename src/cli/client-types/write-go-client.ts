@@ -4,6 +4,8 @@ import { type DescribedModel, distinctNames, type TypedTensor, toPascalCase } fr
 
 /** Names that every client has. */
 const RESERVED = new Set(["Address", "HTTP", "Header", "Infer", "Stream"]);
+/** Values that a column is known to have, in a comment. */
+const MAX_CATEGORIES = 20;
 /** Types of elements; a dtype that KServe V2 has not is any. */
 const ELEMENTS: Readonly<Partial<Record<DType, string>>> = {
   ...{ bool: "bool", bytes: "[]byte", float16: "Float16", bfloat16: "BFloat16", float32: "float32" },
@@ -72,7 +74,10 @@ function structOf(type: string, tensors: Tensors, names: ReadonlyMap<string, str
   if (tensors === undefined) return "";
   const fields = tensors.map((tensor) => {
     const note = tensor.shape === undefined ? "of any rank" : `[${tensor.shape.join(", ")}]`;
-    return `\t// ${comment(tensor.name)}, ${note}${tensor.isOptional ? ", may be left out" : ""}\n\t${names.get(tensor.name)} ${typeOf(tensor)}\n`;
+    const known = tensor.categories?.slice(0, MAX_CATEGORIES).map((each) => comment(String(each)));
+    const more = (tensor.categories?.length ?? 0) > MAX_CATEGORIES ? " and more" : "";
+    const values = known === undefined ? "" : `, one of ${known.join(", ")}${more}`;
+    return `\t// ${comment(tensor.name)}, ${note}${values}${tensor.isOptional ? ", may be left out" : ""}\n\t${names.get(tensor.name)} ${typeOf(tensor)}\n`;
   });
   return `
 // ${type} has the tensors of one call.

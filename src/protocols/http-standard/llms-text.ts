@@ -2,7 +2,7 @@ import type { InferenceService } from "../../serving/inference-service.ts";
 import { type KnownInput, knownInputs, type Signature, takesImages, toSize } from "../../tensor/signature/signature.ts";
 import { readVersion } from "../../version.ts";
 import type { Endpoint } from "../endpoint-paths.ts";
-import { exampleValues } from "../example-values.ts";
+import { exampleRow, exampleValues } from "../example-values.ts";
 import { datatypeOf } from "../kserve/datatype.ts";
 import { describeAll, type NamedSignature } from "../kserve/describe-all.ts";
 import { documentPath } from "../kserve/openapi.ts";
@@ -101,9 +101,12 @@ function values(all: readonly (string | number)[]): string {
 
 /** A value that would be too long to be read is left out. */
 function exampleOf(name: string, signature: Signature): readonly string[] {
+  const path = encodeURIComponent(name);
+  const row = exampleRow(signature);
+  if (row !== undefined && Object.keys(row).length <= MAX_LISTED)
+    return [`- a request, with values that are a guess, by column: POST /predict/${path} ${JSON.stringify([row])}`];
   const example = exampleValues(signature);
   if (example === undefined || Object.keys(example).length > MAX_LISTED) return [];
-  const path = encodeURIComponent(name);
   // A member "inputs" would be taken for another form of /predict.
   const call = Object.hasOwn(example, "inputs")
     ? [`POST /v1/models/${path}:predict`, { inputs: example }]

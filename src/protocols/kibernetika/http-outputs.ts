@@ -21,16 +21,21 @@ function classesMember(output: string): string {
   return `${output}_classes`;
 }
 
-/** The JSON schema of an answer with outputs of a model. */
-export function answerSchema(outputs: readonly TensorSpec[]): object {
+/** The JSON schemas of the members that name likeliest classes, by the names of those. */
+export function classesSchemas(outputs: readonly TensorSpec[]): Readonly<Record<string, object>> {
   const classes = { type: "object", properties: { label: { type: "string" }, score: { type: ["number", "null"] } } };
   const named = outputs.filter(({ dtype, labels }) => labels !== undefined && dtype.includes("float"));
   const members = named.map(({ name, shape }) => {
     const row = { type: "array", items: classes, maxItems: NAMED_CLASSES };
     return [classesMember(name), shape?.length === 1 ? row : { type: "array", items: row }] as const;
   });
+  return Object.fromEntries(members);
+}
+
+/** The JSON schema of an answer with outputs of a model. */
+export function answerSchema(outputs: readonly TensorSpec[]): object {
   const { properties, ...schema } = namedSchema(outputs);
-  return { ...schema, properties: { ...Object.fromEntries(members), ...properties } };
+  return { ...schema, properties: { ...classesSchemas(outputs), ...properties } };
 }
 
 /** Writes outputs as a JSON object with a value for each, and the likeliest classes where they have labels. */

@@ -5,10 +5,10 @@ import { cutText } from "../../platform/text/cut-text.ts";
 import type { CallOptions, InferenceService, InferResponse, Lease } from "../../serving/inference-service.ts";
 import { imageFormat } from "../../tensor/media/image-format.ts";
 import { soundType } from "../../tensor/media/sound-format.ts";
-import type { Signature } from "../../tensor/signature/signature.ts";
+import type { Signature, TensorSpec } from "../../tensor/signature/signature.ts";
 import { byteSize, createTensor, elementCount, type Tensor, type Tensors } from "../../tensor/tensor.ts";
 import { answeredTensors } from "../answered-tensors.ts";
-import { type NamedOutputs, writeOutputs } from "../kibernetika/http-outputs.ts";
+import { type NamedOutputs, withLabels, writeOutputs } from "../kibernetika/http-outputs.ts";
 import { acquireModel } from "../kserve/model-ref.ts";
 import { findSignature } from "../tensorflow-serving/http-request.ts";
 import { hasEntry } from "../text/lease-for.ts";
@@ -100,7 +100,7 @@ async function run(lease: Lease, tool: ToolCall): Promise<RpcResult> {
   const signature = findSignature("", description);
   const tensors = await tool.inputs(signature.spec ?? {});
   const request = { signature, inputs: { kind: "tensors", tensors }, call: tool.call } as const;
-  const shown = new ShownAnswer(tool);
+  const shown = new ShownAnswer(tool, signature.spec?.outputs);
   if (description.decoupled !== true) {
     await shown.add(await lease.infer(request));
     return shown.result(false);
@@ -122,6 +122,7 @@ const OBJECT_BYTES = 256;
 /** An answer, or one in parts, which is sent as a whole in the end. */
 class ShownAnswer {
   readonly #tool: ToolCall;
+  readonly #specs: readonly TensorSpec[] | undefined;
   readonly #media: Media;
   /** JSON of the outputs of each part. */
   readonly #parts: Uint8Array[] = [];
@@ -129,8 +130,9 @@ class ShownAnswer {
   #text: string | undefined = "";
   #bytes = 0;
 
-  constructor(tool: ToolCall) {
+  constructor(tool: ToolCall, specs?: readonly TensorSpec[]) {
     this.#tool = tool;
+    this.#specs = specs;
     this.#media = new Media((bytes) => this.#count(bytes));
   }
 
@@ -142,7 +144,7 @@ class ShownAnswer {
     this.#check(outputs.reduce((sum, [, tensor]) => sum + leastBytes(tensor), 0));
     // Before the memory of the values may be given away.
     const text = onlyText(outputs);
-    const json = await this.#write(outputs);
+    const json = await this.#write(withLabels(outputs, this.#specs));
     this.#count(json.length + OBJECT_BYTES);
     this.#parts.push(json);
     this.#text = this.#media.count === 0 ? joined(this.#text, text) : undefined;

@@ -18,6 +18,7 @@ import {
 import { createTensors, elementCount, type Tensor, type Tensors } from "../../tensor/tensor.ts";
 import { isImageInput } from "../example-values.ts";
 import { aboutTensor } from "../http-standard/llms-text.ts";
+import { classesSchemas } from "../kibernetika/http-outputs.ts";
 import { withinMost } from "../kserve/describe-all.ts";
 import { fitShape } from "../kserve/generate-request.ts";
 import { defaultSignature } from "../kserve/model-metadata.ts";
@@ -208,7 +209,8 @@ function outputSchema({ outputs }: Signature, isDecoupled: boolean): object | un
     const value = shape === undefined ? {} : inLists(shape, element);
     return [name, { description: aboutTensor(spec), ...value }] as const;
   });
-  const one = { type: "object", properties: Object.fromEntries(schemas), required: outputs.map(({ name }) => name) };
+  const properties = { ...classesSchemas(outputs), ...Object.fromEntries(schemas) };
+  const one = { type: "object", properties, required: outputs.map(({ name }) => name) };
   if (!isDecoupled) return one;
   return { type: "object", properties: { parts: { type: "array", items: one } }, required: ["parts"] };
 }

@@ -1,7 +1,9 @@
 import { expect, test } from "vitest";
 import type { Hooks } from "../../../src/hooks/hooks.ts";
 import { authFiles, basic } from "../../access/auth-fixture.ts";
+import { tellingDriver } from "../../helpers/echo-driver.ts";
 import { startServer } from "../../helpers/start-server.ts";
+import { tempFolder } from "../../helpers/temp-folder.ts";
 
 const half = { path: "test/fixtures/models/half-plus-two.onnx" };
 
@@ -34,6 +36,24 @@ test("/llms.txt tells each model's inputs and outputs, with a request that it an
     expect([path, answer.status, await answer.text()]).toEqual([path, 200, expect.stringMatching(/2\.5|cat/)]);
   }
   for (const [, path] of text.matchAll(/\]\((\/\S+)\)/g)) expect((await fetch(httpUrl + path)).status).toBe(200);
+});
+
+test("a request to a model of tables has a row by its columns, with values that it knows", async () => {
+  const column = (name: string, dtype: string, facts = {}) => ({ name, dtype, shape: [-1], ...facts });
+  const city = column("city", "bytes", { categories: ["Rome", "Oslo"] });
+  const ofColumns = { isTabular: true, suggestedInputs: [column("age", "float64"), city, column("note", "bytes")] };
+  const row = { name: "input", dtype: "float32", shape: [-1, 2], features: ["width", "height"] };
+  const ofRows = { isTabular: true, suggestedInputs: [row] };
+  const drivers = tempFolder({ "columns.ts": tellingDriver(ofColumns), "rows.ts": tellingDriver(ofRows) });
+  const models = { columns: { driver: `${drivers}/columns.ts` }, rows: { driver: `${drivers}/rows.ts` } };
+  const { httpUrl } = await startServer({ models });
+  const requests = [...(await read(httpUrl)).matchAll(/by column: POST (\S+) (.+)$/gm)].map(([, ...one]) => one);
+  expect(requests).toEqual([
+    ["/predict/columns", '[{"age":1,"city":"Rome","note":"a"}]'],
+    ["/predict/rows", '[{"width":1,"height":1}]'],
+  ]);
+  for (const [path = "", body = ""] of requests)
+    expect((await fetch(httpUrl + path, { method: "POST", body })).status).toBe(200);
 });
 
 test("a caller reads of the models that it may know of", async () => {

@@ -1,6 +1,8 @@
 import { once } from "node:events";
 import { request } from "node:http";
 import { describe, expect, it, vi } from "vitest";
+import type { Hooks } from "../../../src/hooks/hooks.ts";
+import type { Tensor } from "../../../src/tensor/tensor.ts";
 import { authFiles, bearer, TOKENS } from "../../access/auth-fixture.ts";
 import { missingListeners } from "../../helpers/missing-listeners.ts";
 import { shareServer, startServer } from "../../helpers/start-server.ts";
@@ -48,6 +50,33 @@ describe("a handshake", () => {
     const accepted = await post({ jsonrpc: "2.0", method: "notifications/initialized" });
     expect([accepted.status, accepted.body]).toEqual([202, undefined]);
     expect((await post(message("ping", {}, "own"))).body).toEqual({ jsonrpc: "2.0", id: "own", result: {} });
+  });
+});
+
+describe("scores of classes", () => {
+  it("have the names of the likeliest beside them, in the answer and in its schema, as /predict has", async () => {
+    const hooks: Hooks = {
+      inputs: [{ name: "x", dtype: "float32", shape: [-1, 2] }],
+      outputs: [{ name: "y", dtype: "float32", shape: [-1, 2], labels: ["cat", "dog"] }],
+      process: ({ x }) => ({ y: x as Tensor }),
+    };
+    const { httpUrl: url } = await startServer({ stages: [{ driver: "null" }], hooks, mcp: true });
+    const ask = async (body: object) => {
+      const headers = { "content-type": "application/json", accept: "application/json, text/event-stream" };
+      const answer = await fetch(`${url}/mcp`, { method: "POST", headers, body: JSON.stringify(body) });
+      return JSON.parse(await answer.text()).result;
+    };
+    const call = message("tools/call", { name: "default", arguments: { x: [[0.25, 0.75]] } });
+    const named = [
+      [
+        { label: "dog", score: 0.75 },
+        { label: "cat", score: 0.25 },
+      ],
+    ];
+    expect((await ask(call)).structuredContent).toEqual({ y: [[0.25, 0.75]], y_classes: named });
+    const [tool] = (await ask(message("tools/list"))).tools;
+    expect(Object.keys(tool.outputSchema.properties)).toEqual(["y_classes", "y"]);
+    expect(tool.outputSchema.required).toEqual(["y"]);
   });
 });
 
