@@ -255,7 +255,7 @@ async function findExample(
   }
 }
 
-/** A sentence about an example that is a guess, wholly or in its sizes; empty for one that ran and leaves nothing open. */
+/** A sentence about an example that is a guess, wholly or in its sizes; empty for one that ran, with no size open. */
 function noteOf(example: ExampleInputs | undefined): string {
   if (example?.ran === false) return "These values were tried, and did not run; send sizes and values of your own.";
   if (example?.ran !== true) return "These values are a guess: they have not been run.";
