@@ -48,8 +48,8 @@ export function sealOutputs(step: Step, { inputs, outputs }: Asked, hooks: Decla
 }
 
 /**
- * Values that are the client's own, which a model echoed, are no fault of a hook. A part may lack outputs; so may what a
- * model gives that was asked for some.
+ * Values that are the client's own, which a model echoed, are no fault of a hook. A part may lack outputs; so may what
+ * a model gives that was asked for some.
  */
 function checkDeclared(
   sealed: Payload,
