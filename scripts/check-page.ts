@@ -1,13 +1,12 @@
 /**
  * `npm run check -- page --minutes N`: the page in Chromium for so long, beside one
- * request a second; it visits each part, has a conversation, and runs a model. Fails
- * where what the browser holds grows after the first fifth of the time.
+ * request a second. Fails where what the browser holds grows after the first fifth of
+ * the time.
  */
 import assert from "node:assert/strict";
 import { setTimeout as wait } from "node:timers/promises";
 import { parseArgs } from "node:util";
 import { type CDPSession, chromium, type Page } from "playwright-core";
-import type { Hooks } from "../src/hooks/hooks.ts";
 import { createServer } from "../src/index.ts";
 import { LogFilter } from "../src/observability/log-filter.ts";
 import { createOutputLogger } from "../src/observability/logger.ts";
@@ -45,27 +44,13 @@ async function visitParts(page: Page): Promise<void> {
     await page.getByRole("link", { name: part, exact: true }).click();
     await wait(STAY * 1000);
   }
-  await page.getByRole("link", { name: /^talk/ }).click();
-  for (const text of ["hello", "again"]) {
-    await page.getByRole("textbox", { name: /^Message/ }).fill(text);
-    await page.getByRole("button", { name: "Send" }).click();
-    await page.getByRole("log", { name: "Messages" }).getByText(`You said ${text}.`).waitFor();
-  }
-  await page.getByRole("button", { name: "New conversation" }).click();
-  await page.getByRole("link", { name: /^half/ }).click();
   await page.getByRole("button", { name: "Run" }).click();
   await page.getByRole("region", { name: "Answer" }).waitFor();
 }
 
 const log = createOutputLogger([{ write: () => {} }], new LogFilter("info"));
 const model = { path: "test/fixtures/models/half-plus-two.onnx" };
-const hooks: Hooks = {
-  async *chat({ messages }) {
-    yield* ["You said ", `${messages.at(-1)?.text}.`];
-  },
-};
-const talk = { stages: [{ driver: "null" }], hooks };
-const server = await createServer({ models: { half: model, talk }, http: {}, log, accessLog: true });
+const server = await createServer({ models: { half: model }, http: {}, log, accessLog: true });
 const browser = await chromium.launch({
   executablePath: process.env.KSERVING_TEST_CHROMIUM ?? "/usr/bin/chromium",
   args: ["--no-sandbox"],

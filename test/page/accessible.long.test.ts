@@ -1,29 +1,14 @@
 import { mkdirSync } from "node:fs";
-import { join } from "node:path";
 import { describe, expect, test } from "vitest";
 import { LogFilter } from "../../src/observability/log-filter.ts";
 import { createOutputLogger } from "../../src/observability/logger.ts";
-import { PIXELS, tellingDriver } from "../helpers/echo-driver.ts";
 import { startServer } from "../helpers/start-server.ts";
-import { tempFolder } from "../helpers/temp-folder.ts";
 import { lacksChromium, openPage, violations } from "./browser.ts";
 
 const models = {
   half: { path: "test/fixtures/models/half-plus-two.onnx" },
   gone: { path: "/no/such.onnx" },
 };
-
-/** Kinds of models by the form and the answer that the page has for them. */
-const TABLE = {
-  isTabular: true,
-  suggestedInputs: [
-    { name: "age", dtype: "float64", shape: [-1] },
-    { name: "city", dtype: "bytes", shape: [-1], categories: ["Rome", "Oslo"] },
-    { name: "note", dtype: "bytes", shape: [-1] },
-  ],
-};
-const MANY = `export const inputs = [{ name: "x", dtype: "float32", shape: [1] }];
-export const process = () => ({ y: Float32Array.from({ length: 10_000 }, (_, at) => Math.sin(at / 100)) });`;
 
 /** For people to look at; git ignores it. */
 const SCREENSHOTS = ".cache/page";
@@ -37,18 +22,7 @@ describe.skipIf(lacksChromium())("every part of the page, by axe-core", () => {
   ] as const)("has no finding, and a screenshot: %s, %i pixels wide", async (colorScheme, width) => {
     mkdirSync(SCREENSHOTS, { recursive: true });
     const log = createOutputLogger([{ write: () => {} }], new LogFilter("info"));
-    const files = tempFolder({ "table.ts": tellingDriver(TABLE), "photo.ts": PIXELS, "many.ts": MANY });
-    const kinds = {
-      photo: { driver: join(files, "photo.ts") },
-      table: { driver: join(files, "table.ts") },
-      many: { stages: [{ driver: "null" }], hooks: join(files, "many.ts") },
-    };
-    const { httpUrl } = await startServer({
-      models: { ...models, ...kinds },
-      log,
-      allowControl: "local",
-      accessLog: true,
-    });
+    const { httpUrl } = await startServer({ models, log, allowControl: "local", accessLog: true });
     const page = await openPage(httpUrl, { colorScheme, viewport: { width, height: 800 } });
     const findings: Record<string, readonly string[]> = {};
     const look = async (part: string) => {
@@ -73,20 +47,6 @@ describe.skipIf(lacksChromium())("every part of the page, by axe-core", () => {
     await page.getByRole("button", { name: "Run" }).click();
     await page.getByText("The rows differ").waitFor();
     await look("a form with an error");
-    await part(/^photo/);
-    await page.getByLabel("File for photo").setInputFiles("examples/photos/page.png");
-    await page.getByRole("button", { name: "Run" }).click();
-    await page.getByRole("region", { name: "Answer" }).waitFor();
-    await look("a photo with its answer");
-    for (const [name, told] of [
-      ["table", "a table with its answer"],
-      ["many", "many numbers"],
-    ] as const) {
-      await part(new RegExp(`^${name}`));
-      await page.getByRole("button", { name: "Run" }).click();
-      await page.getByRole("region", { name: "Answer" }).waitFor();
-      await look(told);
-    }
     await part("Activity");
     // Only requests from now on are kept.
     await page.getByText("There was none since").waitFor();
