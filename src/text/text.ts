@@ -5,12 +5,5 @@
 export type { ChatMessage, ChatTemplateOptions } from "./chat-template.ts";
 export { type EncodedTexts, textsOf } from "./encoded-texts.ts";
 export { cutDimensions, normalise, POOLING_KINDS, type PoolingKind, pool } from "./pooling.ts";
-export {
-  type EncodeOptions,
-  loadTokenizer,
-  type SplitOptions,
-  splitText,
-  type TextInput,
-  type TextPart,
-  type Tokenizer,
-} from "./tokenizer.ts";
+export { type SplitOptions, splitText, type TextPart } from "./split-text.ts";
+export { type EncodeOptions, loadTokenizer, type TextInput, type Tokenizer } from "./tokenizer.ts";

@@ -4,7 +4,7 @@ import { runInNewContext } from "node:vm";
 import { describe, expect, test } from "vitest";
 import { ServingError } from "../../src/errors.ts";
 import type { Tensor } from "../../src/tensor/tensor.ts";
-import { loadTokenizer, splitText, type Tokenizer } from "../../src/text/text.ts";
+import { loadTokenizer, type Tokenizer } from "../../src/text/text.ts";
 import { tempFolder } from "../helpers/temp-folder.ts";
 import { toyTokenizer } from "../helpers/text-model.ts";
 
@@ -173,18 +173,6 @@ test("a long text leaves the event loop its turns, and can be given up", async (
   const counted = tokenizer.count(text.repeat(4), { signal: ended.signal });
   setImmediate(() => ended.abort());
   await expect(counted).rejects.toThrow("abort");
-});
-
-test("a long text is split at its paragraphs, sentences or words, with an overlap if that is wanted", async () => {
-  const tokenizer = await toy();
-  const texts = async (text: string, maxTokens: number, overlap = 0) =>
-    (await splitText(tokenizer, text, { maxTokens, overlap })).map((part) => part.text);
-  expect(await texts("good bad good. bad good bad good bad", 8)).toEqual(["good bad good.", "bad good bad good bad"]);
-  expect(await texts("good bad good bad\n\nbad good bad", 8)).toEqual(["good bad good bad", "bad good bad"]);
-  expect(await texts("good bad good bad", 4, 1)).toEqual(["good bad", "bad good", "good bad"]);
-  expect(await texts("", 4)).toEqual([]);
-  await expect(splitText(tokenizer, "good", { maxTokens: 2 })).rejects.toThrow("cannot overlap by 0");
-  await expect(splitText(tokenizer, "good")).rejects.toThrow("give maxTokens");
 });
 
 describe("files that are no tokenizer are refused with what is wrong", () => {
