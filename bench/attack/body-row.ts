@@ -11,8 +11,8 @@ export interface HostileBody {
   readonly times?: number;
 }
 
-/** Failures of the server's own; it may have no room, or no time. */
-const FAULT = /^5(?!0[34])/;
+/** Failures of the server's own; it may have no such thing, no room, or no time. */
+const FAULT = /^5(?!0[134])/;
 /** Places in the program, which no client is to see. */
 const INTERNALS = /node_modules|\/(?:dist|src)\/| at \w+ \(/;
 

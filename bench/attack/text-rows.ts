@@ -87,10 +87,10 @@ function picture(base64: string): string {
   return `{"type":"image_url","image_url":{"url":"data:image/png;base64,${base64}"}}`;
 }
 
-/** Whole answers of half the length that they may have, streams, and long prompts that come back. */
+/** Whole answers that are nearly as long as they may be, streams, and long prompts that come back. */
 function echoes(): HostileBody[] {
   return Object.entries(TEXTS).flatMap(([name, unit]) => {
-    const text = unit.repeat((8 * MB) / unit.length);
+    const text = unit.repeat((4 * MB) / unit.length);
     const prompt = text.slice(0, 300_000);
     return [
       { name: `whole-${name}`, path: CHAT, body: () => talk(text), times: 1 },

@@ -1,3 +1,4 @@
+import { setImmediate } from "node:timers/promises";
 import { followSignal } from "../../platform/async/cancel-source.ts";
 import { defineJob, type Job } from "../../platform/codec-host/job.ts";
 import { LARGE_MESSAGE_BYTES } from "../../platform/codec-host/large-message.ts";
@@ -5,7 +6,7 @@ import { answerInParts } from "../../proxy/answer-parts.ts";
 import type { HttpExchange } from "../../proxy/http-exchange.ts";
 import type { HttpAnswer } from "../../proxy/http-route.ts";
 import type { PartForm } from "../../proxy/part-form.ts";
-import { inferText } from "../../serving/infer-text.ts";
+import { inferText, type TextPart } from "../../serving/infer-text.ts";
 import type { CallOptions, InferenceService, Lease } from "../../serving/inference-service.ts";
 import { hasEntry, leaseFor } from "./lease-for.ts";
 import { withMedia } from "./media-addresses.ts";
@@ -165,7 +166,9 @@ async function whole(made: Made, schema: TextWish["schema"], exchange: HttpExcha
     made.lease.release();
   }
   const [first, ...others] = made.choices;
-  const body = first?.whole(schema && (await schemaCheck(schema)), others) ?? "";
+  for (const text of made.choices.map(({ finalText }) => finalText))
+    if (schema !== undefined && text !== undefined) await checkText(text, schema, exchange);
+  const body = first?.whole(others) ?? "";
   // A text of a million characters that JSON escapes, as a client may have it echoed, takes long to write.
   const isLong = made.choices.some(({ heldBytes }) => heldBytes > LARGE_MESSAGE_BYTES);
   const bytes = isLong ? await exchange.encode(writeTextJob, [body]) : writeText(body);
@@ -180,9 +183,10 @@ function writeText(made: object | string): Uint8Array {
 /** {@link writeText} for a codec thread, which finds it by its name. @public */
 export const writeTextJob = defineJob(import.meta.url, "writeTextJob", writeText);
 
-async function schemaCheck(schema: Uint8Array): Promise<(text: string) => void> {
-  const { checkJson } = await import("./json-schema.ts");
-  return (text) => checkJson(text, JSON.parse(Buffer.from(schema).toString()));
+/** Checks an answer in a codec thread: a short schema may take long too, by naming itself. */
+async function checkText(text: string, schema: Uint8Array, exchange: HttpExchange): Promise<void> {
+  const { checkTextJob, MAX_TEXT } = await import("./json-schema.ts");
+  if (text.length <= MAX_TEXT) await exchange.encode(checkTextJob, [text, schema]);
 }
 
 /** An event, or the end of so many of them. */
@@ -206,9 +210,12 @@ function stream(made: Made, form: PartForm, exchange: HttpExchange): Promise<Htt
     try {
       await makeChoices(made, async (choice, infer) => {
         await infer(async (part, headers) => {
-          const own = choice.partsOf(part);
-          hold();
-          for (const each of own) await send(each, headers);
+          for (const piece of piecesOf(part)) {
+            if (piece !== part) await setImmediate();
+            const own = choice.partsOf(piece);
+            hold();
+            for (const each of own) await send(each, headers);
+          }
         });
         for (const each of choice.lastParts()) await send(each);
       });
@@ -223,4 +230,41 @@ function stream(made: Made, form: PartForm, exchange: HttpExchange): Promise<Htt
     ...(headers && { headers }),
   });
   return answerInParts<Event>({ form }, exchange, { run, toPart });
+}
+
+/** Characters that take a few milliseconds to write, were each a half of a pair, which JSON escapes slowest. */
+const MAX_PIECE = 64 * 1024;
+
+/**
+ * A part of an answer, in pieces of which each is written soon: its texts one after the other, then what else it says.
+ * One that is short is the only piece.
+ */
+function* piecesOf(part: TextPart): Generator<TextPart> {
+  const { reasoning = "", text = "", refusal = "", toolCalls = [], ...rest } = part;
+  const all = [reasoning, text, refusal, ...toolCalls.map((call) => call.arguments)];
+  if (all.every(({ length }) => length <= MAX_PIECE)) {
+    yield part;
+    return;
+  }
+  for (const [name, whole] of Object.entries({ reasoning, text, refusal }))
+    for (const piece of cut(whole)) yield { [name]: piece };
+  for (const { arguments: given, ...call } of toolCalls) {
+    let named: object = call;
+    for (const piece of cut(given)) {
+      yield { toolCalls: [{ ...named, arguments: piece }] };
+      named = {};
+    }
+  }
+  yield rest;
+}
+
+/** At least one piece; the two halves of a pair stay together. */
+function* cut(text: string): Generator<string> {
+  let from = 0;
+  do {
+    const isPair = (text.codePointAt(from + MAX_PIECE - 1) ?? 0) > 0xffff;
+    const to = from + MAX_PIECE + (isPair ? 1 : 0);
+    yield text.slice(from, to);
+    from = to;
+  } while (from < text.length);
 }

@@ -1,9 +1,10 @@
 import { failedPrecondition, type ServingError } from "../../errors.ts";
+import { defineJob } from "../../platform/codec-host/job.ts";
 import { shorten } from "../../platform/text/shorten.ts";
 import { isObject } from "../../tensor/record.ts";
 
 /** Characters of a text that is checked. */
-const MAX_TEXT = 256 * 1024;
+export const MAX_TEXT = 256 * 1024;
 /**
  * Members and items of schemas and values that are looked at, and every 64th of their texts' characters: a client's
  * schema may name itself, in many ways, and a hook may answer with what the client sends.
@@ -26,6 +27,11 @@ export function checkJson(text: string, schema: unknown): void {
   const found = new SchemaCheck(schema).misfit(parse(text), schema, "the answer");
   if (found !== undefined) throw doesNotFit(found);
 }
+
+/** {@link checkJson} with a schema as JSON, for a codec thread. @public */
+export const checkTextJob = defineJob(import.meta.url, "checkTextJob", (text: string, schema: Uint8Array): void =>
+  checkJson(text, JSON.parse(Buffer.from(schema).toString())),
+);
 
 function parse(text: string): unknown {
   try {

@@ -4,8 +4,8 @@ import type { PartForm } from "../../proxy/part-form.ts";
 import type { FinishReason, TextPart, TextUsage, TimedText } from "../../serving/infer-text.ts";
 import { isObject } from "../../tensor/record.ts";
 
-/** Characters of an answer that is kept, as a whole one is, which is written in one go. */
-const MAX_KEPT = 16 * 1024 * 1024;
+/** Characters of an answer that is kept, as a whole one is: the main thread hands them to another in one go. */
+const MAX_KEPT = 4 * 1024 * 1024;
 /** Those of a stream, whose last parts may have all of them again, each in one go: JSON may escape each of them. */
 const MAX_REPEATED = 1024 * 1024;
 /** Parts of an answer that is kept, with the calls in them: more than any model gives tokens in one answer. */
@@ -161,15 +161,20 @@ export class TextAnswer {
     this.#check(limits);
   }
 
-  /** The whole answer with its other choices; `check` gets each text that is all of one, and has come to its end. */
-  whole(check?: (text: string) => void, others: readonly TextAnswer[] = []): object | string {
-    const [own, ...rest] = [this, ...others].map((each) => each.#whole(check));
+  /** Its text, if that is all of it, and has come to its end. */
+  get finalText(): string | undefined {
+    const { text, finish, refusal, calls } = this.made();
+    return finish === "stop" && refusal === "" && calls.length === 0 ? text : undefined;
+  }
+
+  /** The whole answer with its other choices. */
+  whole(others: readonly TextAnswer[] = []): object | string {
+    const [own, ...rest] = [this, ...others].map((each) => each.#whole());
     return this.#writer.whole(own as MadeText, rest);
   }
 
-  #whole(check: ((text: string) => void) | undefined): MadeText {
+  #whole(): MadeText {
     const { text, ...made } = this.made();
-    if (made.finish === "stop" && made.refusal === "" && made.calls.length === 0) check?.(text);
     return { ...made, text: this.#echo + text };
   }
 

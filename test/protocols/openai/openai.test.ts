@@ -61,6 +61,24 @@ describe.each(LISTENERS)("a stream of a server with %i listening threads", (list
     expect(events).toHaveLength(3);
   });
 
+  it("has a long part of the function in pieces, none of which ends within a character", async () => {
+    const { httpUrl } = await share();
+    const events = await (await postForParts(httpUrl + CHAT, chat("long", { stream: true }))).rest();
+    const deltas = events.slice(0, -1).map((event) => JSON.parse(event.replace(/^data: /, "")).choices[0].delta);
+    const texts: string[] = deltas.map(({ content = "" }) => content);
+    const given: string[] = deltas.map(({ tool_calls: [call] = [] }) => call?.function.arguments ?? "");
+    for (const pieces of [texts, given]) {
+      expect(pieces.filter((piece) => piece !== "").length).toBe(3);
+      expect(pieces.every((piece) => Buffer.from(piece).toString() === piece)).toBe(true);
+    }
+    expect(texts.join("")).toBe(`a${"😀".repeat(70_000)}`);
+    expect(given.join("")).toBe(JSON.stringify({ a: "😀".repeat(70_000) }));
+    expect(deltas.flatMap(({ tool_calls = [] }) => tool_calls).filter(({ id }) => id !== undefined)).toHaveLength(1);
+    expect(deltas.find(({ reasoning_content }) => reasoning_content !== undefined)).toMatchObject({
+      reasoning_content: "r",
+    });
+  });
+
   it("is beside whole answers of the other routes", async () => {
     const { httpUrl } = await share();
     const ask = async (path: string, body: object) => {

@@ -31,6 +31,7 @@ const HOOKS = `
       yield { toolCalls: [{ arguments: '"Riga"}' }, { name: "other", id: "own", arguments: { a: 1 } }] };
       return;
     }
+    if (text === "long") return yield { reasoning: "r", text: "a" + "😀".repeat(70_000), toolCalls: [{ name: "f", arguments: { a: "😀".repeat(70_000) } }] };
     if (text === "called") return yield { toolCalls: [{ name: "f", arguments: {} }], finishReason: "stop" };
     if (text === "between") {
       yield { toolCalls: [{ name: "f" }] };

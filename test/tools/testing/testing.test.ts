@@ -21,7 +21,7 @@ const scale = defineHooks({
     },
     null,
   ],
-  postprocess: [null, ({ sum }) => ({ y: createSum(sum?.data[0]) })],
+  postprocess: [null, ({ sum }, _ctx) => ({ y: createSum(sum?.data[0]) })],
 });
 
 function createSum(value: unknown): bigint {
