@@ -16,6 +16,11 @@ const KEPT = 65_536;
 /** Tokens between two looks at the clock. */
 const LOOKS = 256;
 
+/** Characters of texts together that become no tokens, as spaces do: finding that out takes half a second. */
+const MAX_IDLE = 4 * 1024 * 1024;
+/** Characters that a token may stand for: far more than a word has. */
+const MOST_OF_TOKEN = 64;
+
 /** A place within a section. */
 const WITHIN: Section = { isFirst: false, begins: false, ends: false };
 
@@ -78,7 +83,7 @@ export class TokenFinder {
     this.model = new TokenModel(json, config, library);
   }
 
-  /** Throws `invalid_argument` for a half of a surrogate pair. */
+  /** Throws `invalid_argument` for a half of a surrogate pair, and for too much that becomes no tokens. */
   async find(
     text: string,
     { most = Number.POSITIVE_INFINITY, last, offsets = false, signal, turns = new Turns(signal), name = "0" }: Finding,
@@ -93,6 +98,7 @@ export class TokenFinder {
           `Text ${name} has half of a surrogate pair at ${start + half}; expected well-formed Unicode.`,
         );
       const isFirst = start === 0;
+      const before = tokens.ids.length;
       const section = { isFirst, begins: isFirst, ends: end === text.length };
       for (const token of this.#findIn({ text: text.slice(start, end), start }, section, offsets)) {
         tokens.ids.push(token.id);
@@ -101,6 +107,7 @@ export class TokenFinder {
         if (tokens.ids.length > most) break;
         if (tokens.ids.length % LOOKS === 0 && turns.isOver()) await turns.next();
       }
+      if (tokens.ids.length <= most) turns.count(end - start, tokens.ids.length - before, name);
       if (last !== undefined && tokens.ids.length > last + KEPT) dropFirst(tokens, last + 1);
       start = end;
     }
@@ -154,9 +161,19 @@ function dropFirst({ ids, starts, ends }: FoundTokens, kept: number): void {
 export class Turns {
   readonly #signal: AbortSignal | undefined;
   #began = performance.now();
+  #idle = 0;
 
   constructor(signal: AbortSignal | undefined) {
     this.#signal = signal;
+  }
+
+  /** Counts what a part of a text has become; throws `invalid_argument` once too much has become no tokens. */
+  count(characters: number, tokens: number, name: string): void {
+    this.#idle += Math.max(0, characters - MOST_OF_TOKEN * tokens);
+    if (this.#idle <= MAX_IDLE) return;
+    throw invalidArgument(
+      `Up to text ${name} there are more than ${MAX_IDLE} characters that become no tokens, as spaces do; expected words.`,
+    );
   }
 
   isOver(): boolean {

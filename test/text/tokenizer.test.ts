@@ -161,6 +161,16 @@ test("what is no well-formed text is refused with its place; NUL and thousands o
   expect(numbers((await tokenizer.encode([`g${marks}ood`])).inputIds)).toEqual([2, 4, 3]);
 });
 
+test("looks through so much of all texts together that becomes no tokens", async () => {
+  const tokenizer = await toy();
+  const half = "\u0301".repeat(2.2 * 1024 * 1024);
+  const { counts } = await tokenizer.encode([`${half} good`, "good ".repeat(100_000)], { maxTokens: 8 });
+  expect(counts).toEqual([3, 8]);
+  const message =
+    "Up to text 1 there are more than 4194304 characters that become no tokens, as spaces do; expected words.";
+  await expect(tokenizer.encode([half, half])).rejects.toThrow(message);
+});
+
 test("a long text leaves the event loop its turns, and can be given up", async () => {
   const tokenizer = await toy();
   const text = "good bad ".repeat(60_000);
