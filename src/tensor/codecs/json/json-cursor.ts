@@ -120,11 +120,21 @@ function skipEscape(cursor: JsonCursor, start: number): number {
   return start + 12;
 }
 
+/** The value of each byte that is a hexadecimal digit; -1 for all others. */
+const HEX = Int8Array.from({ length: 256 }, (_, byte) => {
+  const digit = String.fromCharCode(byte);
+  return /^[0-9a-fA-F]$/.test(digit) ? Number.parseInt(digit, 16) : -1;
+});
+
 function readHex(cursor: JsonCursor, start: number, backslash: number): number {
-  const digits = cursor.bytes.toString("latin1", start, start + 4);
-  if (!/^[0-9a-fA-F]{4}$/.test(digits))
-    throw cursor.error("Incorrect hex digit after \\u escape in string.", backslash);
-  return Number.parseInt(digits, 16);
+  const { bytes } = cursor;
+  let unit = 0;
+  for (let at = start; at < start + 4; at++) {
+    const digit = HEX[bytes[at] ?? 0] ?? -1;
+    if (digit < 0) throw cursor.error("Incorrect hex digit after \\u escape in string.", backslash);
+    unit = 16 * unit + digit;
+  }
+  return unit;
 }
 
 /** Names that are remembered, at most; a power of two. */
