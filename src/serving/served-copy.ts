@@ -259,6 +259,7 @@ export class ServedCopy implements Servable, Unloadable, Executed {
       onLoad(undefined);
     });
     policy.executor.tell(this, { is: "loaded" });
+    policy.executor.memory.changed();
     this.#arrive().resolve(loaded);
   }
 

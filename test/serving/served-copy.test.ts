@@ -1,7 +1,10 @@
 import { describe, expect, it, onTestFinished, vi } from "vitest";
+import { createSilentLogger } from "../../src/observability/logger.ts";
 import { createDeferred } from "../../src/platform/async/promises.ts";
+import { Executor } from "../../src/serving/executor.ts";
 import { RETIRE_MS } from "../../src/serving/plan/residence.ts";
 import type { Servable } from "../../src/serving/servable.ts";
+import { ServedCopy } from "../../src/serving/served-copy.ts";
 import { toTensors } from "../../src/tensor/plain-value.ts";
 import { createEventLog } from "../helpers/event-log.ts";
 import { run } from "../helpers/run-pipeline.ts";
@@ -145,4 +148,42 @@ describe("a listener that fails at a load on demand", () => {
     stop();
     await manager.close();
   });
+});
+
+it("gives its memory to a load that waits as soon as it is loaded, where its client has left meanwhile", async () => {
+  vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout", "performance"] });
+  onTestFinished(() => void vi.useRealTimers());
+  const log = createSilentLogger();
+  const loading = { loadThreads: 1, modelMemoryBytes: 100, memoryCheck: false };
+  const executor = new Executor({ loading, log, used: () => 0 });
+  const [opened, source] = [createDeferred<void>(), pipelineVersion(1n)];
+  const load = async (signal: AbortSignal): Promise<Servable> => {
+    const share = await executor.memory.reserve({ what: "m", bytes: 60 });
+    const servable = await source.load(signal);
+    await opened.promise;
+    await share.loaded(60);
+    const close = () => servable.close().then(() => share.release());
+    return { ...servable, memoryBytes: 60, close };
+  };
+  const limits = { version: 1n, timeoutMs: 0, retries: 0, maxPauseMs: 1000 };
+  const copy = new ServedCopy(await source.load(new AbortController().signal), {
+    policy: { executor } as never,
+    ...{ log, idleUnloadMs: () => 0, mayPark: () => true, isNeeded: () => false, onLoad: () => {} },
+    load: (order) => executor.load({ ...order, version: () => ({ ...source, load }), limits }),
+  });
+  await copy.unload("for the test");
+  const client = new AbortController();
+  const left = expect(run(copy, REQUEST, { signal: client.signal })).rejects.toMatchObject({ code: "cancelled" });
+  await vi.advanceTimersByTimeAsync(10);
+  const other = executor.memory.reserve({ what: "other", bytes: 50 });
+  let hasRoom = false;
+  void other.then(() => {
+    hasRoom = true;
+  });
+  client.abort();
+  await left;
+  opened.resolve();
+  await vi.advanceTimersByTimeAsync(100);
+  expect([hasRoom, copy.isLoaded]).toEqual([true, false]);
+  await copy.close();
 });

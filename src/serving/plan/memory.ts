@@ -71,11 +71,13 @@ export function planRoom<Copy extends IdleCopy>(seen: Seen<Copy>): RoomAction<Co
   // R5: the machine has no room, and no load under way may turn out smaller.
   if (lacking <= 0 && free !== undefined && book.loads === 0)
     return { row: "R5", do: "refuse", error: notFree(need, free) };
+  // R3: idle copies together have enough; those that were not used for longest go, and no more than it needs. Copies
+  // that count as idle and give nothing are not asked for ever.
+  const mayPark = lacking > 0 && now <= endOfWait(need, book) + WAIT_MS;
+  const copies = mayPark ? leastUsed(idle, lacking) : [];
+  if (copies.length > 0) return { row: "R3", do: "park", copies };
   // R4: models in use did not become idle in time.
-  if (now > endOfWait(need, book)) return { row: "R4", do: "refuse", error: allInUse(need, book) };
-  // R3: idle copies together have enough; those that were not used for longest go, and no more than it needs.
-  const copies = lacking > 0 ? leastUsed(idle, lacking) : [];
-  return copies.length > 0 ? { row: "R3", do: "park", copies } : undefined;
+  return now > endOfWait(need, book) ? { row: "R4", do: "refuse", error: allInUse(need, book) } : undefined;
 }
 
 /** The time at which a load that waits has to be planned again without an event. */
