@@ -137,8 +137,19 @@ export class ModelMemory implements Planned {
 
   follow(): number {
     let wake = Number.POSITIVE_INFINITY;
-    for (const waiting of this.#waiting) wake = Math.min(wake, this.#serve(waiting));
+    for (const waiting of this.#waiting) wake = Math.min(wake, this.#serveOrFail(waiting));
     return wake;
+  }
+
+  /** What cannot be read, as the memory of this process, is the end of one load, and none waits for ever. */
+  #serveOrFail(waiting: Waiting): number {
+    try {
+      return this.#serve(waiting);
+    } catch (reason) {
+      this.#waiting.delete(waiting);
+      waiting.share.reject(reason);
+      return Number.POSITIVE_INFINITY;
+    }
   }
 
   /** Does what the plan says for one load; returns the time at which it has to be planned again without an event. */

@@ -120,6 +120,19 @@ describe("a model that is to be loaded", () => {
     await memory.reserve(needs(10));
   });
 
+  it("fails where the memory of the process cannot be read, and the next one does not", async () => {
+    const reads = [new Error("too many open files"), 0];
+    const used = () => {
+      const read = reads.shift();
+      if (read instanceof Error) throw read;
+      return read ?? 0;
+    };
+    const memory = remember(100, { used });
+    const [first, second] = [memory.reserve(needs(60)), memory.reserve(needs(60))];
+    await expect(first).rejects.toThrow("too many open files");
+    await second;
+  });
+
   it("is refused where the machine has less free, with numbers", async () => {
     const { memory } = limited(0, { bytes: 3 * MB, of: "this container" });
     await memory.reserve(needs(3)).then((share) => share.release());
