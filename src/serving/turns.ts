@@ -61,26 +61,37 @@ export class Turns {
 
   #turn(): void {
     this.#isTurning = true;
-    // A set that grows while it is iterated also visits the added elements.
-    for (const one of this.#due) {
-      this.#due.delete(one);
-      const at = this.#follow(one);
-      if (Number.isFinite(at)) this.#wakes.set(one, at);
-      else this.#wakes.delete(one);
-      if (one.isAwaited) this.#awaited.add(one);
-      else this.#awaited.delete(one);
-      this.#wakeBy(at);
+    try {
+      // A set that grows while it is iterated also visits the added elements.
+      for (const one of this.#due) {
+        this.#due.delete(one);
+        const at = this.#follow(one);
+        if (Number.isFinite(at)) this.#wakes.set(one, at);
+        else this.#wakes.delete(one);
+        if (one.isAwaited) this.#awaited.add(one);
+        else this.#awaited.delete(one);
+        this.#wakeBy(at);
+      }
+    } finally {
+      this.#isTurning = false;
+      this.#keepAlive();
     }
-    this.#isTurning = false;
-    this.#keepAlive();
   }
 
   #follow(one: Planned): number {
     try {
       return one.follow();
     } catch (err) {
-      this.#log.error(`a model was not changed as it should: ${reasonText(err)}`, { err });
+      this.#report(err);
       return performance.now() + AGAIN_MS;
+    }
+  }
+
+  #report(err: unknown): void {
+    try {
+      this.#log.error(`a model was not changed as it should: ${reasonText(err)}`, { err });
+    } catch {
+      // A log that fails, too, must not be the end of all plans.
     }
   }
 

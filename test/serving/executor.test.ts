@@ -6,13 +6,18 @@ import type { Use } from "../../src/serving/plan/residence.ts";
 const WHY = "others need its memory";
 
 /** An executor on a clock of the test, its copies' actions in order, and its error lines. */
-function execute() {
+function execute(onError: () => void = () => {}) {
   vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout", "performance"] });
   onTestFinished(() => void vi.useRealTimers());
   const [done, errors]: [string[], string[]] = [[], []];
   const executor = new Executor({
     loading: { loadThreads: 1, modelMemoryBytes: 0, memoryCheck: false },
-    log: { error: (message) => void errors.push(message) },
+    log: {
+      error: (message) => {
+        errors.push(message);
+        onError();
+      },
+    },
   });
   const adopt = (name: string, idleMs = 0, act: (what: string) => void = () => {}) => {
     const use = { idleMs, isHeld: false, mayPark: true, isNeeded: () => false, lastUse: performance.now() };
@@ -72,6 +77,22 @@ describe("an action that cannot begin", () => {
     expect(done).toEqual(["broken park", "other park"]);
     await vi.advanceTimersByTimeAsync(60_000);
     expect(done.slice(2).toSorted()).toEqual(["broken abandon", "other abandon"]);
+  });
+});
+
+describe("a log that fails", () => {
+  it("reaches nobody, and is not the end of all plans", async () => {
+    const { executor, done, errors, adopt } = execute(() => {
+      throw new Error("no space left");
+    });
+    const { copy } = adopt("broken", 0, () => {
+      throw new Error("no such thing");
+    });
+    const { copy: other } = adopt("other");
+    executor.tell(copy, { is: "crowded", why: WHY });
+    executor.tell(other, { is: "crowded", why: WHY });
+    expect(errors).toHaveLength(1);
+    expect(done).toEqual(["broken park", "other park"]);
   });
 });
 
