@@ -227,14 +227,17 @@ export class ManagedVersion {
 
   /** A servable that is unloaded while idle, unless its files were replaced or are gone: it would not load then. */
   #onDemand(loaded: Servable): ServedCopy {
-    const { needed, executor } = this.#policy;
     const isCurrent = () => this.#pursuit.target === this.#loaded;
     const servable: ServedCopy = new ServedCopy(loaded, {
       ...this.#on,
       mayPark: () => isCurrent() && this.#on.isPresent(this.version),
-      isNeeded: () => needed.dependentsOf(this.model).length > 0,
-      load: (order) =>
-        executor.load({ ...order, version: () => this.#loaded?.aspired as AspiredVersion, limits: this.#limits(0) }),
+      isNeeded: () => this.#policy.needed.dependentsOf(this.model).length > 0,
+      load: (order) => {
+        // A replaced copy is loaded for its last requests alone.
+        const facts = () => ({ isWanted: this.#servable === servable || !servable.leases.isIdle });
+        const version = () => this.#loaded?.aspired as AspiredVersion;
+        return this.#policy.executor.load({ ...order, version, limits: this.#limits(0), facts });
+      },
       onLoad: (failure) => {
         const isNews = failure !== undefined || this.#failure !== undefined;
         if (isNews && this.#servable === servable && isCurrent()) this.#enter("AVAILABLE", failure);

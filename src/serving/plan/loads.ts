@@ -57,7 +57,7 @@ export interface LoadFacts {
   readonly hasNeeds: boolean;
   /** True if its files have to be fetched. */
   readonly isFetched: boolean;
-  /** False if other files are wanted by now, so that it is not tried again. */
+  /** False if other files are wanted by now, so that it does not begin, and is not tried again. */
   readonly isWanted: boolean;
   /** True if there is a place, and no other load has waited longer. */
   readonly hasTurn: boolean;
@@ -103,6 +103,11 @@ const ROWS: readonly Row[] = [
   row("L1", ["due", "queued", "resting", "failed"], {
     when: ({ cancelled }) => cancelled !== undefined,
     act: ({ cancelled }) => ({ do: "end", reason: cancelled?.reason }),
+  }),
+  // Other files are by now, and it has no place yet.
+  row("L1", ["due", "queued"], {
+    when: (_, { isWanted }) => !isWanted,
+    act: () => ({ do: "end", reason: notWanted() }),
   }),
   row("L1", ["loading"], {
     when: ({ cancelled }) => cancelled !== undefined,
@@ -240,6 +245,10 @@ function rest(load: Load, now: number): Load {
     triesLeft,
     pauseMs: Math.min(2 * pauseMs, limits.maxPauseMs),
   };
+}
+
+function notWanted(): ServingError {
+  return new ServingError("unavailable", "other files have replaced these, and no request waits for them any more");
 }
 
 function tooLong({ version, timeoutMs }: LoadLimits): ServingError {

@@ -76,6 +76,13 @@ describe("a load", () => {
     ["queued", "its turn", "G2 load"],
     ["queued at once", "", "G1 load without a place"],
     ["queued cancelled", "its turn", "L1 end: not wanted"],
+    [
+      "queued",
+      "its turn, others wanted",
+      "L1 end: other files have replaced these, and no request waits for them any more",
+    ],
+    ["due cancelled", "others wanted", "L1 end: not wanted"],
+    ["loading 5s", "others wanted", "wait"],
     ["loading 5s", "", "wait"],
     ["loading 0s", "", "L6 give up: Version 3 has not loaded within 5000 ms (--load-timeout), and is given up."],
     ["loading 5s cancelled", "", "L1 give up: not wanted"],

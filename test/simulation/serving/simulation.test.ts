@@ -42,6 +42,23 @@ test.each(MUTANTS)("a server that $what can be made", ({ file, from }) => {
 const one = (name: string, print: string, more = {}) => ({ name, versions: [{ version: 1, print, ...more }] });
 
 describe("a fault that was mended", () => {
+  test("a copy that was replaced is not loaded for a client that has left", async () => {
+    const tower = one("tower", "p9", { isFetched: true });
+    const report = await simulate({
+      ...makeHistory(732026338),
+      limits: { ...DAY.limits, loadThreads: 1 },
+      ...{ faults: {}, delays: [0, 1, 5] },
+      commands: [
+        { at: 2204, do: "wish", models: [{ ...tower, idleMs: 50 }] },
+        { at: 3204, do: "load", model: "tower" },
+        { at: 3268, do: "keep", model: "tower", forMs: 1000 },
+        { at: 3268, do: "ask", model: "tower", leavesAfterMs: 1 },
+        { at: 3268, do: "load", model: "tower" },
+      ],
+    });
+    expect(textsOf(report)).toEqual([]);
+  });
+
   test("no request fails while a stage's model gives way to another, which takes long to load", async () => {
     const asks = Array.from(
       { length: 800 },
