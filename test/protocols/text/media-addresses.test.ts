@@ -42,14 +42,14 @@ it("OpenAI's client sends addresses of images, and the function gets the bytes i
   const { httpUrl } = await serve();
   const client = new OpenAI({ baseURL: `${httpUrl}/v1`, apiKey: "any", maxRetries: 0 });
   const image = (path: string) => ({ type: "image_url", image_url: { url: url + path } }) as const;
-  const inline = { type: "image_url", image_url: { url: "data:image/png;base64,AAEC" } } as const;
+  const inline = { type: "image_url", image_url: { url: "data:image/png;base64,R0lGODlh" } } as const;
   const sound = { type: "audio_url", audio_url: { url: `${url}/a.wav` } } as never;
   const content = [text, image("/a.png"), inline, sound, image("/moved")];
   const answer = await client.chat.completions.create({ model: "talk", messages: [{ role: "user", content }] });
   expect(JSON.parse(answer.choices[0]?.message.content ?? "")).toEqual([
     ["text", null, null],
     ["image", "image/png", PNG.length],
-    ["image", "image/png", 3],
+    ["image", "image/gif", 6],
     ["audio", "audio/wav", WAV.length],
     ["image", "image/png", PNG.length],
   ]);

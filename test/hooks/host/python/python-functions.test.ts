@@ -100,10 +100,10 @@ describe.skipIf(python === undefined)("functions of a Python file", () => {
     const request = await told("request", { max_tokens: 5, tools, tool_choice: "required", topK: 3, stop: "." });
     expect(request).toMatchObject({ max_tokens: 5, tool_choice: "required", more: { topK: 3 }, stop: ["."] });
     expect(request.tools[0].parameters).toEqual(parameters);
-    const image = { type: "image_url", image_url: { url: "data:image/png;base64,AAEC" } };
+    const image = { type: "image_url", image_url: { url: "data:image/png;base64,R0lGODlh" } };
     expect(await told([{ type: "text", text: "media" }, image])).toEqual([
       ["text", null, 0],
-      ["image", "image/png", 3],
+      ["image", "image/gif", 6],
     ]);
   });
 
