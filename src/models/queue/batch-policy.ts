@@ -152,7 +152,8 @@ export class BatchPolicy implements RunPolicy {
     const padded = allowedRows.find((allowed) => allowed >= rows) ?? rows;
     if (padded === rows || rows === 0) {
       const outputs = await this.#predictOnce(inputs, rows, batch);
-      return rows > maxRows ? outputs : checkedRows(outputs, rows);
+      // No option asks for rows, and there is nothing to split: whatever the model gives is its answer.
+      return isImplied && batch.requests === 1 ? outputs : checkedRows(outputs, rows);
     }
     const filled = mapTensors(inputs, (tensor) =>
       concatRows([tensor, ...new Array(padded - rows).fill(sliceRows(tensor, 0, 1))]),

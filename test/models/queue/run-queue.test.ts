@@ -214,6 +214,21 @@ describe("a model that shares its thread", () => {
 });
 
 describe("batching", () => {
+  test("that no option asks for leaves a request that runs alone any outputs, and refuses no joined ones", async () => {
+    const runs: number[] = [];
+    const predict = async ({ x }: Tensors): Promise<Tensors> => {
+      runs.push(x?.shape[0] ?? 0);
+      return toTensors({ x: x as never, layers: [1, 2, 3, 4, 5] });
+    };
+    const answersOf = (batching: Batching) => {
+      const queue = new RunQueue(new BatchPolicy(batching, { predict }), 1);
+      return Promise.all([[1], [2], [3]].map((x) => queue.push(toTensors({ x }), call()).then(plain)));
+    };
+    expect(await answersOf({ ...BATCHING, isImplied: true })).toEqual([[1], [2], [3]]);
+    expect(runs.filter((rows) => rows === 1)).toHaveLength(runs.length - 1);
+    await expect(answersOf(BATCHING)).rejects.toThrow("0th dimension does not equal");
+  });
+
   const batched = (options: Partial<Batching> = {}) => {
     const model = heldModel();
     return {
