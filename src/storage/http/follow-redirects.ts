@@ -7,6 +7,8 @@ import { isPrivateAddress, isPrivateHost } from "./private-address.ts";
 
 const REDIRECTS = [301, 302, 303, 307, 308];
 const MAX_REDIRECTS = 5;
+/** Bytes of a redirect's body that are read, so that its connection can be kept. */
+const MAX_BODY = 64 * 1024;
 
 interface RedirectOptions {
   /** Told of each redirect. */
@@ -34,13 +36,23 @@ export async function followRedirects(
     if (hops === 0) isFirstPrivate ||= isPrivateAddress(response.socket.remoteAddress ?? "");
     const { location } = response.headers;
     if (!REDIRECTS.includes(response.statusCode ?? 0) || location === undefined) return response;
-    response.resume();
+    leaveBody(response, sendOwn === undefined ? MAX_BODY : 0);
     if (hops === MAX_REDIRECTS) throw new ServingError("unavailable", `${first.host} redirects without end`);
     const next = redirectOf(location, url);
     if (url.protocol === "https:" && next.protocol !== "https:") throw refused(next, "without encryption");
     url = next;
     onRedirect?.(url);
   }
+}
+
+/** Reads so many bytes that nobody wants, and ends the connection if more come: some servers never stop. */
+function leaveBody(response: IncomingMessage, maxBytes: number): void {
+  if (maxBytes === 0) return void response.destroy();
+  let bytes = 0;
+  response.on("data", (piece: Buffer) => {
+    bytes += piece.length;
+    if (bytes > maxBytes) response.destroy();
+  });
 }
 
 function redirectOf(location: string, from: URL): URL {

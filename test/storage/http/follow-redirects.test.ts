@@ -3,6 +3,7 @@ import { syncBuiltinESMExports } from "node:module";
 import { afterEach, beforeEach, expect, test, vi } from "vitest";
 import { readBody } from "../../../src/storage/http/answers.ts";
 import { followRedirects } from "../../../src/storage/http/follow-redirects.ts";
+import { httpRequest } from "../../../src/storage/http/http-request.ts";
 import { startWeb } from "../start-web.ts";
 
 const { signal } = new AbortController();
@@ -76,3 +77,21 @@ test.each(["http://[", "file:///etc/passwd", "ftp://files.example/a"])(
     });
   },
 );
+
+test.each([
+  ["as usual", undefined],
+  ["by a caller's own way", httpRequest],
+])("a redirect's endless body ends with its connection: sent %s", async (_, send) => {
+  const target = await startWeb((_, response) => response.end("there"));
+  let isLeft = false;
+  const url = await startWeb((_, response) => {
+    response.on("close", () => {
+      isLeft = true;
+    });
+    response.writeHead(302, { location: target });
+    const more = () => isLeft || response.write(Buffer.alloc(65_536), more);
+    more();
+  });
+  expect(await readBody(await followRedirects(new URL(url), { signal }, { ...(send && { send }) }))).toBe("there");
+  await expect.poll(() => isLeft).toBe(true);
+});
