@@ -10,14 +10,19 @@ interface MediaLimits {
   readonly bytes: number;
   /** From the first request to the last byte, redirects included, in milliseconds. */
   readonly ms: number;
+  /** Fetches at the same time, of all clients and of one; others wait. */
+  readonly places: number;
+  readonly clientPlaces: number;
 }
 
 /** As large as the images that OpenAI takes, and for less time than its clients wait. */
-const LIMITS: MediaLimits = { bytes: 20 * 1024 * 1024, ms: 10_000 };
+const LIMITS: MediaLimits = { bytes: 20 * 1024 * 1024, ms: 10_000, places: 64, clientPlaces: 16 };
 
 /** One fetch. */
 interface MediaCall {
   readonly signal: AbortSignal;
+  /** The number of the client. */
+  readonly client: number;
   /** Counts so many bytes more; throws if there is no room. */
   readonly grow: (bytes: number) => void;
 }
@@ -26,37 +31,48 @@ const HOST = /^(?:\*|(?:\*\.)?[a-z\d](?:[a-z\d._-]{0,251}[a-z\d])?)$/;
 const HEADERS = { accept: "image/*, audio/*", "accept-encoding": "identity", "user-agent": "kserving" };
 /** Memory of a piece beside its bytes: a server may send one byte at a time. */
 const PIECE_BYTES = 256;
+/** Characters of a host with its port. */
+const MAX_HOST = 300;
 /** Characters of a host in a message. */
 const MAX_SHOWN = 100;
 
+/** Ports of a host that is listed without one. */
+const DEFAULT_PORTS = ["80", "443"];
+
+/** A host as it is listed. */
+interface Listed {
+  /** Undefined for a network. */
+  readonly name?: string;
+  readonly network?: BlockList;
+  /** `*` = any. */
+  readonly ports: readonly string[];
+}
+
 /**
  * Fetches images and sound by addresses that clients choose, from hosts that the server's owner has listed: names,
- * `*.example.com` for all below one, `*` for all, and IP addresses or networks. Only those of the last two kinds may
- * be private ones. Each redirect is checked as the first address is, by the address to which the connection is made.
+ * `*.example.com` for all below one, `*` for all, and IP addresses or networks, each at the ports of the web unless it
+ * has one. Only those of the last two kinds may be private ones. Each redirect is checked as the first address is, by
+ * the address to which the connection is made.
  */
 export class MediaFetcher {
-  readonly #names: readonly string[];
-  readonly #networks = new BlockList();
+  readonly #listed: readonly Listed[];
   readonly #limits: MediaLimits;
+  readonly #places: FetchPlaces;
 
   /** Throws `invalid_argument` for something that is no host. */
-  constructor(hosts: readonly string[], limits = LIMITS) {
-    const given = hosts.map((host) => host.trim().toLowerCase());
-    this.#names = given.filter((host) => !this.#addNetwork(host));
-    this.#limits = limits;
-    const wrong = this.#names.find((host) => !HOST.test(host));
-    if (wrong === undefined) return;
-    throw invalidArgument(
-      `"${shorten(wrong, MAX_SHOWN)}" in --fetch-media is no host; expected a name such as images.example.com or *.example.com, *, or an address such as 10.0.0.7 or 10.0.0.0/8, without a port.`,
-    );
+  constructor(hosts: readonly string[], limits: Partial<MediaLimits> = {}) {
+    this.#listed = hosts.map((host) => toListed(host.trim().toLowerCase()));
+    this.#limits = { ...LIMITS, ...limits };
+    this.#places = new FetchPlaces(this.#limits);
   }
 
   /**
    * The bytes that an address stands for, whatever they are, in pieces. Throws `invalid_argument` with the reason if
    * they are not to be had, the signal's reason if the client has gone, and what `grow` throws.
    */
-  async fetch(address: string, { signal, grow }: MediaCall): Promise<readonly Buffer[]> {
+  async fetch(address: string, { signal, client, grow }: MediaCall): Promise<readonly Buffer[]> {
     const url = toUrl(address);
+    const leave = await this.#places.take(client, signal);
     const late = AbortSignal.timeout(this.#limits.ms);
     const request = { signal: AbortSignal.any([signal, late]), headers: HEADERS };
     try {
@@ -67,6 +83,8 @@ export class MediaFetcher {
       if (reason instanceof NoRoom) throw reason.cause;
       if (reason instanceof ServingError && reason.code === "invalid_argument") throw reason;
       throw invalidArgument(reasonText(reason), reason);
+    } finally {
+      leave();
     }
   }
 
@@ -94,38 +112,73 @@ export class MediaFetcher {
 
   /** Over a connection of its own: a kept one would be used without a look at its address. */
   #send(url: URL, request: HttpRequest): ReturnType<typeof httpRequest> {
+    if (url.username !== "" || url.password !== "") throw invalidArgument("it has a user, or a password");
     const name = url.hostname.replace(/^\[|\]$/g, "").replace(/\.$/, "");
-    const isListed = isIP(name) === 0 ? this.#names.some((host) => covers(host, name)) : this.#takesAddress(name);
-    if (!isListed) throw notListed(url, "which --fetch-media does not list");
+    const port = url.port || (url.protocol === "https:" ? "443" : "80");
+    const open = this.#listed.filter(({ ports }) => ports.includes("*") || ports.includes(port));
+    if (!open.some((each) => covers(each, name))) throw notListed(url, "which --fetch-media does not list");
     const lookup = guardedLookup(
-      (address) => this.#isRefused(address),
+      (address) => isPrivateAddress(address) && !open.some((each) => hasAddress(each, address)),
       () => notListed(url, "in a private network"),
     );
     return httpRequest(url, { ...request, agent: false, lookup });
   }
+}
 
-  /** Checks a host that is an address itself. */
-  #takesAddress(address: string): boolean {
-    return this.#isNetworks(address) || (this.#names.includes("*") && !isPrivateAddress(address));
+/** The places of fetches; those that wait come in their order, except for clients that have all of theirs. */
+class FetchPlaces {
+  readonly #limits: Pick<MediaLimits, "places" | "clientPlaces">;
+  readonly #waiting = new Set<{ readonly client: number; readonly begin: () => void }>();
+  /** Fetches of each client. */
+  readonly #held = new Map<number, number>();
+  #all = 0;
+
+  constructor(limits: Pick<MediaLimits, "places" | "clientPlaces">) {
+    this.#limits = limits;
   }
 
-  #isRefused(address: string): boolean {
-    return isPrivateAddress(address) && !this.#isNetworks(address);
+  /** Waits for a place, and resolves with what gives it back. Rejects with the signal's reason. */
+  async take(client: number, signal: AbortSignal): Promise<() => void> {
+    signal.throwIfAborted();
+    if (this.#isFree(client)) this.#add(client, 1);
+    else
+      await new Promise<void>((resolve, reject) => {
+        const leave = () => {
+          this.#waiting.delete(waiter);
+          reject(signal.reason);
+        };
+        const begin = () => {
+          signal.removeEventListener("abort", leave);
+          resolve();
+        };
+        const waiter = { client, begin };
+        this.#waiting.add(waiter);
+        signal.addEventListener("abort", leave, { once: true });
+      });
+    return () => this.#giveBack(client);
   }
 
-  #isNetworks(address: string): boolean {
-    return this.#networks.check(address, isIP(address) === 6 ? "ipv6" : "ipv4");
+  #isFree(client: number): boolean {
+    const { places, clientPlaces } = this.#limits;
+    return this.#all < places && (this.#held.get(client) ?? 0) < clientPlaces;
   }
 
-  /** False for something that is no address, and no network of them. */
-  #addNetwork(text: string): boolean {
-    const [address = "", bits, more] = text.replace(/^\[(.*)\]$/, "$1").split("/", 3);
-    const family = isIP(address);
-    const most = family === 6 ? 128 : 32;
-    const length = bits === undefined ? most : /^\d{1,3}$/.test(bits) ? Number(bits) : Number.NaN;
-    if (family === 0 || more !== undefined || !(length <= most)) return false;
-    this.#networks.addSubnet(address, length, family === 6 ? "ipv6" : "ipv4");
-    return true;
+  #add(client: number, count: 1 | -1): void {
+    this.#all += count;
+    const held = (this.#held.get(client) ?? 0) + count;
+    if (held === 0) this.#held.delete(client);
+    else this.#held.set(client, held);
+  }
+
+  #giveBack(client: number): void {
+    this.#add(client, -1);
+    for (const waiter of this.#waiting) {
+      if (!this.#isFree(waiter.client)) continue;
+      this.#waiting.delete(waiter);
+      this.#add(waiter.client, 1);
+      waiter.begin();
+      break;
+    }
   }
 }
 
@@ -140,14 +193,47 @@ function take(grow: MediaCall["grow"], bytes: number): void {
   }
 }
 
-function covers(host: string, name: string): boolean {
-  return host === "*" || host === name || (host.startsWith("*.") && name.endsWith(host.slice(1)));
+const WITH_PORT = /^(\[[^\]]*\](?:\/\d{1,3})?|[^:]*):(\d{1,5}|\*)$/;
+
+/** Reads a host, an address or a network, each perhaps with a port. */
+function toListed(host: string): Listed {
+  const [, bare = host, port] = WITH_PORT.exec(host.slice(0, MAX_HOST)) ?? [];
+  const ports = port === undefined ? DEFAULT_PORTS : [port];
+  const network = toNetwork(bare);
+  const isPort = port === undefined || port === "*" || (Number(port) > 0 && Number(port) < 65_536);
+  if (isPort && network !== undefined) return { network, ports };
+  if (isPort && HOST.test(bare)) return { name: bare, ports };
+  throw invalidArgument(
+    `"${shorten(host, MAX_SHOWN)}" in --fetch-media is no host; expected a name such as images.example.com or *.example.com, *, or an address such as 10.0.0.7 or 10.0.0.0/8, each with a port behind it (images.example.com:8080, or :* for any) unless that is 80 or 443.`,
+  );
+}
+
+/** Undefined for something that is no address, and no network of them. */
+function toNetwork(text: string): BlockList | undefined {
+  const [address = "", bits, more] = text.replace(/[[\]]/g, "").split("/", 3);
+  const family = isIP(address);
+  const most = family === 6 ? 128 : 32;
+  const length = bits === undefined ? most : /^\d{1,3}$/.test(bits) ? Number(bits) : Number.NaN;
+  if (family === 0 || more !== undefined || !(length <= most)) return undefined;
+  const network = new BlockList();
+  network.addSubnet(address, length, family === 6 ? "ipv6" : "ipv4");
+  return network;
+}
+
+/** Checks a name, or a host that is an address itself. */
+function covers(listed: Listed, host: string): boolean {
+  const { name = "" } = listed;
+  if (isIP(host) !== 0) return hasAddress(listed, host) || (name === "*" && !isPrivateAddress(host));
+  return name === "*" || host === name || (name.startsWith("*.") && host.endsWith(name.slice(1)));
+}
+
+function hasAddress({ network }: Listed, address: string): boolean {
+  return network?.check(address, isIP(address) === 6 ? "ipv6" : "ipv4") ?? false;
 }
 
 function toUrl(address: string): URL {
   const url = URL.canParse(address) ? new URL(address) : undefined;
   if (url === undefined || !/^https?:$/.test(url.protocol)) throw invalidArgument("it is no address of a web server");
-  if (url.username !== "" || url.password !== "") throw invalidArgument("it has a user, or a password");
   return url;
 }
 

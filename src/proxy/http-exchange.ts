@@ -65,10 +65,8 @@ export class HttpExchange {
     const { socket } = request;
     if (socket instanceof StreamSocket) socket.countKept(this.#memory);
     // The client may have left while what answers was loaded.
-    if (response.closed) {
-      this.#isClosed = true;
-      this.#cancel.abort(CLOSED);
-    }
+    this.#isClosed = response.closed;
+    if (this.#isClosed) this.#cancel.abort(CLOSED);
     // Not "once", which would create another closure: it is called only once anyway.
     response.on("close", () => {
       this.#isClosed = true;
@@ -167,6 +165,11 @@ export class HttpExchange {
   /** Aborts once the client has gone, or the server has given up. */
   get signal(): AbortSignal {
     return this.#cancel.toAbortSignal();
+  }
+
+  /** The number of its client. */
+  get client(): number {
+    return this.#memory.client.number;
   }
 
   /** As {@link MemoryShare.beyondPart}. */

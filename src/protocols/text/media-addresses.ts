@@ -57,12 +57,12 @@ export async function withMedia(asked: WithMedia, addresses: Uint8Array, exchang
     exchange.hold(bytes);
     held += bytes;
   };
-  const media = await Promise.all(all.map((address) => fetchOne(address, exchange, { signal, grow }))).catch(
-    (reason) => {
-      ending.abort(reason);
-      throw reason;
-    },
-  );
+  const media = await Promise.all(
+    all.map((address) => fetchOne(address, exchange, { signal, client: exchange.client, grow })),
+  ).catch((reason) => {
+    ending.abort(reason);
+    throw reason;
+  });
   const made = joined(asked, media, exchange);
   exchange.hold(-held);
   return made;

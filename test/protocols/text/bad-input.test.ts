@@ -175,7 +175,11 @@ it.each([
   ["/v1/completions", { prompt: Array(MANY).fill("a") }, "prompt is a list of 100000 texts"],
   ["/v1/responses", { input: Array(MANY).fill(message) }, TOO_MANY_MEMBERS],
   ["/v1/messages", { messages: Array(MANY).fill(message) }, TOO_MANY_MEMBERS],
-  ["/v1/messages", { messages: [{ role: "user", content: Array(MANY).fill({ type: "text", text: "a" }) }] }, TOO_MANY_MEMBERS],
+  [
+    "/v1/messages",
+    { messages: [{ role: "user", content: Array(MANY).fill({ type: "text", text: "a" }) }] },
+    TOO_MANY_MEMBERS,
+  ],
   ["/api/chat", { messages: Array(MANY).fill(message) }, TOO_MANY_MEMBERS],
   ["/api/generate", { prompt: "a", images: Array(MANY).fill(GIF) }, "images is a list of 100000 items"],
   ["/v1/embeddings", { input: Array(MANY).fill("a") }, "input is a list of 100000 texts; expected 2048 at most"],

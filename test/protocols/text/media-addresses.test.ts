@@ -5,7 +5,7 @@ import { startWeb } from "../../storage/start-web.ts";
 import { textHooks } from "../openai/text-hooks.ts";
 
 const models = () => ({ talk: { driver: "null", hooks: textHooks() } });
-const serve = shareServer(() => ({ models: models(), fetchMedia: ["127.0.0.1"] }));
+const serve = shareServer(() => ({ models: models(), fetchMedia: ["127.0.0.1:*"] }));
 
 const PNG = Buffer.concat([Buffer.from("\x89PNG\r\n\x1a\n\0\0\0\rIHDR", "latin1"), Buffer.alloc(100_000, 7)]);
 const WAV = Buffer.from("RIFF\0\0\0\0WAVE and more", "latin1");

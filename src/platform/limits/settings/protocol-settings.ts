@@ -63,7 +63,8 @@ export const PROTOCOL_SETTINGS = {
   },
   /**
    * Hosts from which images and sound are fetched that messages have as addresses: names, `*.example.com`, `*`, and IP
-   * addresses or networks, without which private ones are refused. Default: nothing is fetched.
+   * addresses or networks, without which private ones are refused; each with `:PORT`, or `:*` for any, unless that is 80
+   * or 443. Default: nothing is fetched.
    */
   fetchMedia: {
     slice: "protocols",
@@ -73,7 +74,7 @@ export const PROTOCOL_SETTINGS = {
     placeholder: "HOSTS",
     help: "hosts from which images and sound in messages are fetched, separated by commas, or *; repeatable",
     details:
-      "For example `images.example.com,*.example.org`. Addresses of private networks have to be listed themselves ([security.md](security.md#addresses-in-messages)).",
+      "For example `images.example.com,*.example.org:8080`; a host without a port is read at 80 and 443, with `:*` at any. Addresses of private networks have to be listed themselves ([security.md](security.md#addresses-in-messages)).",
     commands: SERVE,
   },
   /**
