@@ -71,12 +71,13 @@ function embedding(task: TextTask, outputs: Specs, { dimensions }: TextChoices):
     takes: taken.name,
     rowsOf: (all, { encoded }) => rowsOfMatrix(toVectors(outputOf(all, taken.name), encoded)),
     toTensors: (rows) => createTensors([["embedding", toMatrix(rows, dimensions ?? Math.max(0, width))]]),
-    cutTo: (row, wanted) => (wanted === 0 || wanted >= row.length ? row : cutRow(row, wanted, task.normalises)),
+    cutTo: (row, wanted) =>
+      wanted === 0 || wanted >= row.length ? row : cutRow(row as Float32Array, wanted, task.normalises),
   };
 }
 
-function cutRow(row: ArrayLike<unknown>, dimensions: number, normalises: boolean): Float32Array {
-  const first = createTensor("float32", [dimensions], Float32Array.from({ ...row, length: dimensions }, Number));
+function cutRow(row: Float32Array, dimensions: number, normalises: boolean): Float32Array {
+  const first = createTensor("float32", [dimensions], row.slice(0, dimensions));
   const cut = new Float32Array(row.length);
   cut.set((normalises ? normalise(first) : first).data);
   return cut;
@@ -276,7 +277,9 @@ export function groupsOf(texts: readonly TextInput[], limits: GroupLimits): read
   const lengths = texts.map((text) => Math.min(lengthOf(text), bytes));
   const groups: number[][] = [];
   let [shortest, group]: [number, number[]] = [0, []];
-  for (const place of [...lengths.keys()].sort((one, other) => (lengths[one] ?? 0) - (lengths[other] ?? 0))) {
+  const inOrder = (one: number, other: number) =>
+    cutOf(one) - cutOf(other) || (lengths[one] ?? 0) - (lengths[other] ?? 0);
+  for (const place of [...lengths.keys()].sort(inOrder)) {
     const length = lengths[place] ?? 0;
     const isAlike = isFixed || (areLikeLengths(shortest, length) && (group.length + 1) * length <= RUN_BYTES);
     const [first] = group;
