@@ -50,6 +50,15 @@ describe("protocols that a setting names", () => {
   });
 });
 
+it.each(["openai", "-tensorflow-serving"])(
+  "tells any client of a model in OpenAI's form: %s",
+  async (servedProtocols) => {
+    const { httpUrl } = await startServer({ models, servedProtocols });
+    const [status, text] = await send(httpUrl, "/v1/models/m", "GET");
+    expect([status, JSON.parse(text)]).toMatchObject([200, { id: "m", object: "model" }]);
+  },
+);
+
 it("leaves out those behind a -, in the form of their clients' errors", async () => {
   const { httpUrl } = await startServer({ models, servedProtocols: "-openai,-ollama" });
   const [status, text] = await send(httpUrl, "/v1/embeddings");

@@ -281,7 +281,7 @@ async function runTokenizer({ exchange, service }: Asked, { model, name, inputs 
   exchange.record.model = model;
   const call = exchange.callInfo();
   const isEnough = ({ signatures }: ServableDescription) => Object.hasOwn(signatures, name);
-  const own = { isEnough, does: "takes texts by its tokenizer.json, with -o texts=true" };
+  const own = { isEnough, does: "takes texts by its tokenizer.json" };
   const lease = await leaseFor(service, { model, entries: [] }, call, own);
   try {
     const tensors = createTensors(Object.entries(inputs));

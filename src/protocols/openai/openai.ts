@@ -1,4 +1,5 @@
 import type { IncomingMessage } from "node:http";
+import { isChosenProtocol } from "../../platform/limits/settings/protocol-settings.ts";
 import type { ProtocolSettings } from "../../platform/limits/settings/server-settings.ts";
 import { nearest } from "../../platform/text/nearest.ts";
 import { HttpError } from "../../proxy/http-errors.ts";
@@ -66,11 +67,13 @@ function openaiModel(id: string): OpenaiModel {
 
 /**
  * The routes that tell of models, in objects that have the members of TensorFlow Serving's too. Under `/v1`, one model
- * is told in this form to OpenAI's own clients alone: those of TensorFlow Serving parse that answer as a message, which
+ * is told in this form to OpenAI's own clients alone, unless TensorFlow Serving's protocol is off: those of TensorFlow Serving parse that answer as a message, which
  * bears no further members. The list is in the form of the server that a setting names, except for those clients.
  */
 function modelRoutes(service: InferenceService, settings: ProtocolSettings): readonly HttpRoute[] {
   const isOther = settings.kserveRoutes || settings.simpleTensorflowServing;
+  const isAlone = !isOther && !isChosenProtocol("tensorflow-serving", settings.servedProtocols);
+  const takesOne: HttpRoute["takes"] = (request) => isAlone || isOfOpenai(request);
   const list: HttpRoute["answer"] = async () => {
     const names = [...new Set(service.index().map(({ model }) => model))];
     const data = names.map(async (name) => ({ ...openaiModel(name), ...(await withDetail(service, name)) }));
@@ -84,8 +87,8 @@ function modelRoutes(service: InferenceService, settings: ProtocolSettings): rea
   const get = { method: "GET", kind: "read" } as const;
   return [
     { ...get, path: "/v1/models", takes: (request) => !isOther || isOfOpenai(request), answer: list },
-    { ...get, path: "/v1/models/:name", takes: isOfOpenai, answer: one },
-    { ...get, path: "/v1/models/:owner/:name", takes: isOfOpenai, answer: one },
+    { ...get, path: "/v1/models/:name", takes: takesOne, answer: one },
+    { ...get, path: "/v1/models/:owner/:name", takes: takesOne, answer: one },
     ...["/v3/models", "/openai/v1/models"].flatMap((path): HttpRoute[] => [
       { ...get, path, answer: list },
       { ...get, path: `${path}/:name`, answer: one },
