@@ -1,6 +1,8 @@
 import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { expect, test } from "vitest";
+import { writeNpy } from "../../src/tensor/codecs/npy.ts";
+import { createTensor } from "../../src/tensor/tensor.ts";
 import { connectKserve } from "../helpers/kserve-grpc.ts";
 import { startServer } from "../helpers/start-server.ts";
 import { tempFolder } from "../helpers/temp-folder.ts";
@@ -29,7 +31,8 @@ interface Answered {
 }
 
 const post = async (url: string, body: unknown): Promise<Answered> => {
-  const answer = await fetch(url, { method: "POST", body: JSON.stringify(body) });
+  const headers = { "content-type": "application/json" };
+  const answer = await fetch(url, { method: "POST", headers, body: JSON.stringify(body) });
   return (await answer.json()) as Answered;
 };
 
@@ -138,4 +141,23 @@ test("hooks of a model that takes texts give it texts", async () => {
   expect(await post(`${httpUrl}/v2/models/words/infer`, { inputs: [WORD] })).toMatchObject({
     outputs: [{ name: "vector", shape: [1, 2], data: [expect.closeTo(0.6), expect.closeTo(1.2)] }],
   });
+});
+
+test("numbers of tokens go to the model's own inputs in the protocols whose requests have no signature", async () => {
+  const { httpUrl } = await startServer({
+    stages: [{ path: modelFolder() }],
+    name: "search",
+    simpleTensorflowServing: true,
+  });
+  const data = { input_ids: [[4]], attention_mask: [[1]] };
+  expect(await post(httpUrl, { model_name: "search", data })).toMatchObject({ last_hidden_state: [[[3, 0]]] });
+  expect(await post(httpUrl, { model_name: "search", data: { text: ["good"] } })).toMatchObject({
+    embedding: [[1, 0]],
+  });
+  const single = await startServer({ stages: [{ path: modelFolder(["input_ids"]) }], name: "search" });
+  const body = writeNpy(createTensor("int64", [1, 1], BigInt64Array.of(4n)));
+  const answer = await fetch(`${single.httpUrl}/invocations`, {
+    ...{ method: "POST", body, headers: { "content-type": "application/x-npy", accept: "application/json" } },
+  });
+  expect(await answer.json()).toEqual({ predictions: [[[3, 0]]] });
 });

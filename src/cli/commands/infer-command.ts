@@ -217,17 +217,21 @@ interface InferTarget {
  * `http://HOST:PORT/v2/models/NAME` or `grpc://HOST:PORT/NAME`. Throws `invalid_argument` for an address that is not
  * complete.
  */
-async function openInferTarget(place: string, flags: TargetFlags): Promise<InferTarget> {
+async function openInferTarget(place: string, flags: InferFlags): Promise<InferTarget> {
   refuseBareAddress(place, "model");
   return isModelAddress(place) ? openServed(place, flags) : openLocal(place, flags);
 }
 
-async function openLocal(path: string, flags: TargetFlags): Promise<InferTarget> {
+/** The name before an input's value. */
+const INPUT_NAME = /^([^=@[{]+)=/;
+
+async function openLocal(path: string, flags: InferFlags): Promise<InferTarget> {
   const { server, name } = await openModel(path, flags);
   const lease = await server.service.acquire({ model: name });
   lease.release();
+  const inputs = flags.input.flatMap((each) => INPUT_NAME.exec(each)?.[1] ?? []);
   return {
-    signature: chooseSignature(flags.signature ?? "", lease.description.signatures)?.spec,
+    signature: chooseSignature(flags.signature ?? "", lease.description.signatures, { inputs })?.spec,
     examples: async () => (await server.exampleInputs())?.inputs ?? [],
     predict: (inputs, choices) => server.predict(name, inputs, choices),
     stream: (inputs, choices) => server.stream(name, inputs, choices),

@@ -217,9 +217,11 @@ async function answerEncoded(
   const lease = await service.acquire(ref, call);
   const run = async (send?: (part: Predicted) => Promise<void>): Promise<Predicted> => {
     try {
-      const signature = requireSignature("", lease.description);
+      const array = mediaType === NPY ? readNpy(body) : undefined;
+      const used = array && { inputs: [], isUnnamedNumbers: array.dtype !== "bytes" };
+      const signature = requireSignature("", lease.description, used);
       const budget = new DecodeBudget(exchange.maxMessageBytes);
-      const input = toInput(signature.spec, { body, mediaType, model: lease.description.model, budget });
+      const input = toInput(signature.spec, { body, array, mediaType, model: lease.description.model, budget });
       const inputs = { kind: "tensors" as const, tensors: createTensors([input]) };
       const parts = send && { write: (answer: InferResponse) => send({ signature, format: "row", answer }) };
       return { signature, format: "row", answer: await lease.infer({ signature, inputs, parts, call }) };
@@ -234,6 +236,8 @@ async function answerEncoded(
 
 interface EncodedInput {
   readonly body: Buffer;
+  /** The body if it is an array. */
+  readonly array: Tensor | undefined;
   readonly mediaType: string;
   readonly model: string;
   readonly budget: DecodeBudget;
@@ -245,7 +249,7 @@ interface EncodedInput {
  */
 function toInput(
   { inputs: specs, inputNames }: Signature = {},
-  { body, mediaType, model, budget }: EncodedInput,
+  { body, array, mediaType, model, budget }: EncodedInput,
 ): readonly [name: string, tensor: Tensor] {
   const names = specs?.map(({ name }) => name) ?? inputNames ?? ["inputs"];
   if (names.length !== 1) {
@@ -254,7 +258,7 @@ function toInput(
     );
   }
   const name = names[0]!;
-  if (mediaType === NPY) return [name, readNpy(body)];
+  if (array !== undefined) return [name, array];
   return specs === undefined ? [name, createTensor("bytes", [1], [body])] : toRawInput(specs, body, { model, budget });
 }
 

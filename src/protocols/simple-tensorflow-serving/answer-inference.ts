@@ -50,13 +50,13 @@ interface ReadRequest {
  */
 export async function answerInference(service: InferenceService, exchange: HttpExchange): Promise<HttpAnswer> {
   const { head, tensors } = await readRequest(exchange);
-  const { version, signature: name } = head;
+  const { version } = head;
   const model = chooseModel(service, head.model);
   exchange.record.model = model;
   const call = exchange.callInfo();
   const lease = await service.acquire({ model, version }, call);
   try {
-    const signature = findSignature(name, lease.description);
+    const signature = findSignature(head, lease.description);
     const inputs = await tensors(signature);
     const answer = await lease.infer({ signature, inputs: { kind: "tensors", tensors: inputs }, call });
     return await toOutputsAnswer(answer, exchange);
@@ -83,8 +83,9 @@ function chooseModel(service: InferenceService, name: string | undefined): strin
   throw invalidArgument(`Invalid model name: ${model}, available models: [${names.join(", ")}]`);
 }
 
-function findSignature(name: string, { signatures }: ServableDescription): ChosenSignature {
-  const chosen = chooseSignature(name, signatures);
+function findSignature(head: InferenceHead, { signatures }: ServableDescription): ChosenSignature {
+  const { signature: name, inputs } = head;
+  const chosen = chooseSignature(name, signatures, inputs && { inputs });
   if (chosen !== undefined) return chosen;
   throw invalidArgument(`Fail to request the signature name: ${name}, please check the request JSON`);
 }

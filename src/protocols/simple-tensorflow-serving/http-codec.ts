@@ -33,6 +33,8 @@ export interface InferenceHead {
   readonly version: bigint | undefined;
   /** Empty = the default one. */
   readonly signature: string;
+  /** Names of the inputs, if the request has them. */
+  readonly inputs?: readonly string[];
 }
 
 /** Values of a request's members by their names, of JSON or of a form; undefined = absent. */
@@ -92,7 +94,7 @@ interface JsonRequest {
 export function parseJsonRequest(body: Uint8Array, maxBytes: number): JsonRequest {
   const budget = new DecodeBudget(maxBytes);
   const root = parseObject(body, budget);
-  const head = readHead((name) => root[name]);
+  const head = { ...readHead((name) => root[name]), inputs: isJsonObject(root.data) ? Object.keys(root.data) : [] };
   if ((root.data ?? null) === null) {
     throw invalidArgument("Inference with empty data, please check the request JSON");
   }
