@@ -5,6 +5,9 @@ import numpy as np
 from . import arrays
 from .errors import HostError
 
+# Names in a message.
+MAX_NAMES = 20
+
 
 def as_declared(outputs, specs):
     """The outputs with plain values (numbers and lists of them) in their declared types, where those hold them."""
@@ -24,6 +27,8 @@ def _checked(name, value, known, specs):
         raise HostError("internal", f'The model returned "{name}", which is not declared; declared are {_quoted(known)}.')
     array = value if isinstance(value, arrays.Bits) else arrays.to_array(name, value)
     wanted = arrays.NUMPY_TYPES.get(spec.get("dtype"))
+    if _is_plain(value):
+        array = _shaped(array, spec)
     if wanted is not None and (_is_plain(value) or _are_floats(array, wanted)):
         array = _converted(array, wanted)
     dtype, shape = _facts(array)
@@ -33,7 +38,16 @@ def _checked(name, value, known, specs):
 
 
 def _is_plain(value):
-    return isinstance(value, (bool, int, float, complex, list, tuple)) and not isinstance(value, np.generic)
+    return isinstance(value, (bool, int, float, complex, str, bytes, list, tuple)) and not isinstance(value, np.generic)
+
+
+def _shaped(array, spec):
+    """An empty list, or one element where one is declared, in the declared shape."""
+    sizes = spec.get("shape")
+    if array.shape == (0,) and (sizes is None or -1 in sizes):
+        shape = array.shape if sizes is None else [max(size, 0) for size in sizes]
+        return np.empty(shape, arrays.NUMPY_TYPES.get(spec.get("dtype", array.dtype.name), object))
+    return array.reshape(sizes) if array.size == 1 and sizes is not None and all(size == 1 for size in sizes) else array
 
 
 def _are_floats(array, dtype):
@@ -64,4 +78,6 @@ def _fits(shape, sizes):
 
 
 def _quoted(names):
-    return ", ".join(f'"{name}"' for name in names)
+    """The first of them: a class may give any number of outputs."""
+    more = f", and {len(names) - MAX_NAMES} more" if len(names) > MAX_NAMES else ""
+    return ", ".join(f'"{name}"' for name in list(names)[:MAX_NAMES]) + more

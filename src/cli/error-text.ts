@@ -2,6 +2,7 @@ import { existsSync, realpathSync } from "node:fs";
 import { delimiter, join, relative } from "node:path";
 import { fileURLToPath } from "node:url";
 import { inspect } from "node:util";
+import { meantInError } from "../drivers/file-kind.ts";
 import { reasonText, ServingError } from "../errors.ts";
 import { findUserFrame, placeOf, toExcerpt, type UserFrame } from "../observability/user-frame.ts";
 import { maskSecrets } from "../platform/text/mask-secrets.ts";
@@ -17,7 +18,7 @@ export interface ErrorTextOptions {
 
 /** A failed start as one line, with more lines if they are wanted. */
 export function toErrorText(reason: unknown, { causes, excerpt }: ErrorTextOptions): string {
-  const message = `kserving: ${asStarted(reasonText(reason))
+  const message = `kserving: ${asStarted(reasonText(reason) + meantInError(reason))
     .replace(/\s*\n\s*/g, " ")
     .trim()}`;
   const frame = findUserFrame(reason);

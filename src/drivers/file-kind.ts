@@ -205,6 +205,17 @@ function meaningOf(table: typeof HINTS, path: string): string | undefined {
 }
 
 /**
+ * {@link meantFile} for an error that is due to the file that it names, and does not say so yet. It is for the one
+ * who started the program: clients do not see the names of other files.
+ */
+export function meantInError(error: unknown): string {
+  if (!(error instanceof Error)) return "";
+  const { code, path } = (error.cause ?? {}) as { readonly code?: unknown; readonly path?: unknown };
+  const isMissing = (code === "ENOENT" || code === "ENOTDIR") && typeof path === "string" && path !== "";
+  return isMissing && error.message.includes(path) && !error.message.includes("Did you mean") ? meantFile(path) : "";
+}
+
+/**
  * ` Did you mean "x"?` for a path at which there is nothing: the same with slashes, or with the folder that a shell
  * writes for ~, else the file or folder beside it whose name is nearest; nothing where there is none of these.
  */
@@ -213,7 +224,11 @@ export function meantFile(path: string): string {
   const plain = path.replaceAll("\\", "/").replace(/^~(?=\/)/, homedir());
   if (plain !== path && existsSync(plain)) return meantText(plain);
   try {
-    const near = nearest(basename(plain), readdirSync(dirname(plain)));
+    const near = nearest(
+      basename(plain),
+      // A link that leads nowhere is itself there.
+      readdirSync(dirname(plain)).filter((name) => name !== basename(plain)),
+    );
     return meantText(near && join(dirname(plain), near));
   } catch {
     return "";

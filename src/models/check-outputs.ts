@@ -21,7 +21,7 @@ export function outputMismatch(outputs: Tensors, { declared, needed }: DeclaredO
   const [extra] = others;
   if (extra !== undefined) {
     const left = names.filter((name) => !Object.hasOwn(outputs, name));
-    return `returned "${cut(extra)}"${meant(extra, left)}, which is not declared; declared are ${formatSpecs(declared) || "none"}`;
+    return `returned "${cut(extra)}"${meant(extra, left)}, which is not declared; declared are ${formatSpecs(declared.slice(0, MAX_NAMES)) || "none"}${more(declared)}`;
   }
   const wrong = declared.find(({ name, dtype, shape }) => {
     const tensor = outputs[name];
@@ -42,11 +42,18 @@ function cut(name: string): string {
 
 function cameText(others: readonly string[], missing: readonly string[]): string {
   const told = others.slice(0, MAX_NAMES).map((name) => `"${cut(name)}"${meant(name, missing)}`);
-  return [...told, ...(others.length > MAX_NAMES ? ["more"] : [])].join(", ") || "nothing else";
+  return `${told.join(", ")}${more(others)}` || "nothing else";
 }
 
 function quoted(names: readonly string[]): string {
-  return `${names.length === 1 ? "output" : "outputs"} ${names.map((name) => `"${name}"`).join(", ")}`;
+  return `${names.length === 1 ? "output" : "outputs"} ${names
+    .slice(0, MAX_NAMES)
+    .map((name) => `"${name}"`)
+    .join(", ")}${more(names)}`;
+}
+
+function more({ length }: { readonly length: number }): string {
+  return length > MAX_NAMES ? `, and ${length - MAX_NAMES} more` : "";
 }
 
 function meant(name: string, missing: readonly string[]): string {

@@ -19,7 +19,7 @@ import { BatchPolicy } from "./queue/batch-policy.ts";
 import { assertRequestRows, rowsOf } from "./queue/batch-rows.ts";
 import { type RunPolicy, RunQueue } from "./queue/run-queue.ts";
 import { type RunMark, whileMarked } from "./run-mark.ts";
-import { createRun, type RunnableModel, runGraph } from "./run-model.ts";
+import { createRun, outputsOf, type RunnableModel, runGraph } from "./run-model.ts";
 import type { ModelTurns } from "./threads/thread-turns.ts";
 import { bytesOfPreprocessed, whileCounted } from "./while-counted.ts";
 
@@ -47,7 +47,9 @@ export function hostModel(model: Model | PartsModel, facts: HostFacts): ModelHan
   const { batching, images, convertInputs, labels, maxRequestRows } = choices;
   const known = example === undefined ? model.signatures : exemplify(model.signatures, example);
   const signatures = labelByOption(withImageLayouts(known, images), labels, log);
-  const runnable: RunnableModel = { model, driver, isBatched: batching !== undefined, foreign, mark, turns, log };
+  const isBatched = batching !== undefined;
+  const declared = foreign && { foreign, declared: outputsOf(model, isBatched) };
+  const runnable: RunnableModel = { model, driver, isBatched, ...declared, mark, turns, log };
   const run = createRun(runnable);
   const lengthOf = (inputs: Tensors, signature: string) => model.lengthOf?.(inputs, signature) ?? 0;
   const policy =

@@ -24,6 +24,8 @@ export interface RunnableModel {
   readonly isBatched: boolean;
   /** Of a user's own driver, whose outputs are checked; absent for others. */
   readonly foreign?: ForeignModel | undefined;
+  /** The outputs that it declares, by signature; absent for others. */
+  readonly declared?: ReadonlyMap<string, readonly TensorSpec[] | undefined>;
   /** Absent = its runs are not marked. */
   readonly mark?: RunMark | undefined;
   /** Turns of a model that shares its thread; absent = it has its own. */
@@ -68,11 +70,16 @@ async function predict(runnable: RunnableModel, inputs: Tensors, call: ModelCall
   }
 }
 
-/** The outputs of a call's signature, and those that it asks for; a batch has any number of rows. */
-function declaredOutputs({ model, isBatched }: RunnableModel, { signature, outputs }: Omit<ModelCall, "signal">) {
-  const specs = model.signatures[signature]?.outputs;
+/** The outputs of a call's signature, and those that it asks for. */
+function declaredOutputs({ declared }: RunnableModel, { signature, outputs }: Omit<ModelCall, "signal">) {
+  return { declared: declared?.get(signature), needed: outputs };
+}
+
+/** Outputs that a model declares, by signature; a batch has any number of rows. */
+export function outputsOf({ signatures }: Pick<Model, "signatures">, isBatched: boolean) {
   const ofBatch = ({ shape, ...spec }: TensorSpec) => (shape ? { ...spec, shape: [-1, ...shape.slice(1)] } : spec);
-  return { declared: isBatched ? specs?.map(ofBatch) : specs, needed: outputs };
+  const own = Object.entries(signatures);
+  return new Map(own.map(([name, { outputs }]) => [name, isBatched ? outputs?.map(ofBatch) : outputs] as const));
 }
 
 /** A model that answers in parts. */
@@ -147,8 +154,10 @@ class PartsRun {
     const next = await unlessAborted(this.#next(), signal);
     if (next.done === true) return false;
     const { foreign } = this.#runnable;
-    const run = () => ({ ...declaredOutputs(this.#runnable, this.#call), part: number });
-    await this.#write(foreign === undefined ? next.value : checkOutputs(next.value, foreign, run()));
+    const part = foreign
+      ? checkOutputs(next.value, foreign, { ...declaredOutputs(this.#runnable, this.#call), part: number })
+      : next.value;
+    await this.#write(part);
     return true;
   }
 

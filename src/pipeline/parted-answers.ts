@@ -140,14 +140,15 @@ export class PartedAnswers {
     return endOfParts(this.#parts.served, parted.request, count);
   }
 
-  /** Headers that hooks set go with the first part. */
+  /** Headers that hooks set go with the first part. Where hooks join the parts, only that is what they declare. */
   async #seal(
     step: Step,
     { request, ctx }: PartedRequest,
     { isFirst, isPart }: { readonly isFirst: boolean; readonly isPart: boolean },
   ): Promise<InferResponse> {
     const isPlainJson = ctx === undefined && request.inputs.kind === "json";
-    const hooks = ctx === undefined ? undefined : { outputs: this.#parts.hooks?.outputs, isPart };
+    const { outputs: declared, collect } = this.#parts.hooks ?? {};
+    const hooks = ctx && { outputs: isPart && collect !== undefined ? undefined : declared, isPart };
     const outputs = isPlainJson ? await sealTensors(step, request) : sealOutputs(step, request, hooks);
     return toAnswer(this.#parts.served, request, { outputs, ...(isFirst && ctx && checkResponse(ctx.response)) });
   }

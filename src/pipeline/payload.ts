@@ -3,14 +3,14 @@ import { invalidArgument, publicText, type ServingError } from "../errors.ts";
 import { SKIP_KEY } from "../hooks/hooks.ts";
 import type { CancelSignal } from "../platform/async/cancel-source.ts";
 import { checkJsonExtent, MAX_JSON_BYTES } from "../tensor/codecs/json/json-extent.ts";
-import { type DType, numericLayout } from "../tensor/dtype.ts";
+import { numericLayout } from "../tensor/dtype.ts";
 import { toJsonText } from "../tensor/json-text.ts";
 import { copyTensors } from "../tensor/packed-tensor.ts";
 import { markPlainLists } from "../tensor/plain-list.ts";
-import { toTensors, type Values } from "../tensor/plain-value.ts";
+import { toOutput, toTensor, toTensors, type Values } from "../tensor/plain-value.ts";
 import { isObject } from "../tensor/record.ts";
 import type { TensorSpec } from "../tensor/signature/signature.ts";
-import { createTensor, createTensors, elementCount, type Tensors, tensorBytes } from "../tensor/tensor.ts";
+import { createTensor, createTensors, elementCount, type Tensor, type Tensors, tensorBytes } from "../tensor/tensor.ts";
 import { parsePieces } from "./json-cutter.ts";
 
 /** Tensors, or one JSON object as text (PredictJSON), which hooks receive as plain values. */
@@ -68,14 +68,15 @@ export function sealJson(values: Values): Uint8Array {
   return encoder.encode(toJsonText(values));
 }
 
-/** The answer's payload, of the same kind as the request's; `dtypeOf` as {@link toTensors} takes it. */
-export function sealPayload(
-  values: Values,
-  kind: Payload["kind"],
-  dtypeOf?: (name: string) => DType | undefined,
-): Payload {
+/** The answer's payload, of the same kind as the request's, with tensors of what is declared for the outputs. */
+export function sealPayload(values: Values, kind: Payload["kind"], declared?: readonly TensorSpec[]): Payload {
   if (kind === "json") return { kind, json: sealJson(values) };
-  return { kind, tensors: toTensors(values, dtypeOf) };
+  if (declared === undefined || !isObject(values)) return { kind, tensors: toTensors(values) };
+  const toOwn = ([name, value]: [string, Values[string]]): [string, Tensor] => {
+    const spec = declared.find((each) => each.name === name);
+    return [name, spec === undefined ? toTensor(value, name) : toOutput(value, spec)];
+  };
+  return { kind, tensors: createTensors(Object.entries(values).map(toOwn)) };
 }
 
 /** Largest memory of a value, as a multiple of its text: `{},` is three bytes, the object 72. */

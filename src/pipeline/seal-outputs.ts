@@ -5,20 +5,14 @@ import type { Values } from "../tensor/plain-value.ts";
 import { assertOutputs } from "../tensor/signature/choose-signature.ts";
 import type { TensorSpec } from "../tensor/signature/signature.ts";
 import { createTensors, type Tensor, type Tensors } from "../tensor/tensor.ts";
-import { dtypesOf } from "./bound-stage.ts";
 import { type Payload, sealPayload } from "./payload.ts";
 
 /** Values between two steps, and the step that gave them; undefined = the client. */
 export interface Step {
   readonly values: Values;
   readonly giver: string | undefined;
-}
-
-const MODEL = "Model ";
-
-/** A model as the giver of values, for messages. */
-export function modelName(index: number): string {
-  return `${MODEL}${index + 1}`;
+  /** True if the giver is a model, absent for others. */
+  readonly isOfModel?: boolean;
 }
 
 /** Parts of a request that determine the form of its answer. */
@@ -40,11 +34,18 @@ interface Declared extends Pick<HookSet, "outputs"> {
 export function sealOutputs(step: Step, { inputs, outputs }: Asked, hooks: Declared | undefined): Payload {
   const sealed =
     hooks !== undefined || inputs.kind === "json"
-      ? sealValues(step, inputs.kind, hooks?.outputs)
+      ? sealValues(declaredOf(step, inputs.kind, hooks?.outputs), inputs.kind, hooks?.outputs)
       : { kind: inputs.kind, tensors: step.values as Tensors };
-  if (hooks !== undefined) checkDeclared(sealed, step.giver, { asked: outputs, declared: hooks });
+  if (hooks !== undefined) checkDeclared(sealed, step, { asked: outputs, declared: hooks });
   if (outputs === undefined || sealed.kind === "json") return sealed;
   return { kind: "tensors", tensors: pickOutputs(sealed.tensors, outputs) };
+}
+
+/** Of what a model gives behind the last hook, the outputs that are declared: no hook has chosen the others. */
+function declaredOf(step: Step, kind: Payload["kind"], declared: readonly TensorSpec[] | undefined): Step {
+  if (step.isOfModel !== true || declared === undefined || kind === "json") return step;
+  const names = new Set(declared.map(({ name }) => name));
+  return { ...step, values: Object.fromEntries(Object.entries(step.values).filter(([name]) => names.has(name))) };
 }
 
 /**
@@ -53,20 +54,20 @@ export function sealOutputs(step: Step, { inputs, outputs }: Asked, hooks: Decla
  */
 function checkDeclared(
   sealed: Payload,
-  giver: string | undefined,
+  { giver, isOfModel = false }: Step,
   { asked, declared }: { readonly asked: readonly string[] | undefined; readonly declared: Declared },
 ): void {
   const { outputs, isPart = false } = declared;
   if (outputs === undefined || giver === undefined || sealed.kind === "json") return;
-  const needed = isPart ? [] : giver.startsWith(MODEL) ? asked : undefined;
+  const needed = isPart ? [] : isOfModel ? asked : undefined;
   const mismatch = outputMismatch(sealed.tensors, { declared: outputs, needed });
   if (mismatch !== undefined) throw new ServingError("internal", `${giver} ${mismatch}.`);
 }
 
-/** Plain values get the dtypes of declared outputs, if those hold them. */
+/** Plain values get the dtypes and shapes of declared outputs, if those hold them. */
 function sealValues({ values, giver }: Step, kind: Payload["kind"], declared?: readonly TensorSpec[]): Payload {
   try {
-    return sealPayload(values, kind, dtypesOf(declared));
+    return sealPayload(values, kind, declared);
   } catch (reason) {
     throw unsendable(reason, { giver });
   }

@@ -13,7 +13,7 @@ import { blameHook, dtypesOf } from "./bound-stage.ts";
 import type { HookClock, HookKind } from "./hook-times.ts";
 import { PartsTimer, timeHook } from "./hook-times.ts";
 import type { InferRequest } from "./infer-request.ts";
-import { modelName, type Step } from "./seal-outputs.ts";
+import type { Step } from "./seal-outputs.ts";
 
 /** Models and the hooks around them. */
 export interface StageParts {
@@ -185,7 +185,7 @@ export class Stages {
         if (ctx !== undefined) ctx.part = ++number;
         // What the stages behind make of it is another one, and counted apart.
         if (memory !== undefined && !this.#endsAt(index)) memory.partBytes = 0;
-        await this.#runBehind(index, { values: part, giver: modelName(index) }, parted).catch((reason) => {
+        await this.#runBehind(index, ofModel(index, part), parted).catch((reason) => {
           signal.abort(reason);
           throw reason;
         });
@@ -221,8 +221,7 @@ export class Stages {
     request.call.signal.throwIfAborted();
     const outputs = skip ? values : await this.#predict(stage, { ...before, values });
     // The values with which a model was skipped, or which it echoed, still come from the step before.
-    const giver = outputs === values ? before.giver : modelName(index);
-    const after = { values: outputs, giver };
+    const after = outputs === values ? { ...before, values } : ofModel(index, outputs);
     return hooked === undefined || endsAtModel ? after : this.#runSlot({ kind: "postprocess", index }, after, hooked);
   }
 
@@ -291,4 +290,8 @@ function isTruthy(marker: unknown): boolean {
     return Array.from(marker as ArrayLike<unknown>).some((element) => isTruthy(element));
   }
   return Boolean(marker);
+}
+
+function ofModel(index: number, values: Values): Step {
+  return { values, giver: `Model ${index + 1}`, isOfModel: true };
 }

@@ -98,7 +98,7 @@ function pathParameters(path: string): object[] {
   return names.map((name) => ({ name, in: "path", required: true, schema: { type: "string", minLength: 1 } }));
 }
 
-/** The body of a request in OpenAPI; its example is made of types and shapes alone. */
+/** The body of a request in OpenAPI; its example is made of types and shapes, and of what was saved with the model. */
 export function jsonBody(schema: object, example?: object): object {
   const description = "The example is a guess of the right types and shapes; it has not been run.";
   return { required: true, ...(example !== undefined && { description }), content: jsonContent(schema, example) };

@@ -86,26 +86,27 @@ const UINT64 = integerRange("uint64");
 /**
  * The dtype that a plain value's elements get together: the wanted one if it holds them, else the narrowest rule of
  * PlainValue. Throws `invalid_argument`, naming the place, for elements that no dtype holds: mixed types, integers
- * beyond 64 bits, finite fractions that would become infinite.
+ * beyond 64 bits, finite fractions that would become infinite. With `roundsIntegers`, a float dtype takes whole numbers
+ * as it takes fractions.
  */
-export function chooseDType(values: Leaves, wanted: DType | undefined): DType {
-  return wanted !== undefined && fits(values.leaves, wanted) ? wanted : commonDType(values);
+export function chooseDType(values: Leaves, wanted: DType | undefined, roundsIntegers = false): DType {
+  return wanted !== undefined && fits(values.leaves, wanted, roundsIntegers) ? wanted : commonDType(values);
 }
 
 /** Checks that every leaf keeps its value in a dtype. */
-function fits(leaves: readonly Leaf[], dtype: DType): boolean {
+function fits(leaves: readonly Leaf[], dtype: DType, roundsIntegers: boolean): boolean {
   if (dtype === "complex64" || dtype === "complex128") return false;
   if (dtype === "bytes") return leaves.every((leaf) => typeof leaf === "string" || leaf instanceof Uint8Array);
   if (dtype === "bool") return leaves.every((leaf) => typeof leaf === "boolean");
   const range = integerRange(dtype);
-  if (range === undefined) return floatFits(leaves, dtype as FloatDType);
+  if (range === undefined) return floatFits(leaves, dtype as FloatDType, roundsIntegers);
   return leaves.every((leaf) => isExact(leaf) && within(leaf, range));
 }
 
 /** Integers alone must keep their value; if a fraction is among them, all may be rounded, but not to infinity. */
-function floatFits(leaves: readonly Leaf[], dtype: FloatDType): boolean {
+function floatFits(leaves: readonly Leaf[], dtype: FloatDType, roundsIntegers: boolean): boolean {
   const [round, overflow] = [FLOAT_ROUNDING[dtype], overflowOf(dtype)];
-  const mayRound = leaves.some((leaf) => typeof leaf === "number" && !Number.isSafeInteger(leaf));
+  const mayRound = roundsIntegers || leaves.some((leaf) => typeof leaf === "number" && !Number.isSafeInteger(leaf));
   return leaves.every((leaf) => {
     if (typeof leaf !== "number") return false;
     return mayRound ? !overflows(leaf, overflow) : round(leaf) === leaf;

@@ -1,11 +1,19 @@
 import { type ErrorCode, invalidArgument, reasonText, ServingError } from "../errors.ts";
 import { didYouMean } from "../platform/text/nearest.ts";
-import { chooseDType, type Leaf } from "./convert-tensor.ts";
+import { chooseDType, type Leaf, type Leaves } from "./convert-tensor.ts";
 import { type DType, type NumericData, type NumericDType, numericLayout } from "./dtype.ts";
 import { toBfloat16, toFloat16 } from "./float16.ts";
 import { isBuffer, toJsonText } from "./json-text.ts";
 import { isPlainObject } from "./record.ts";
-import { assertCarriable, createTensor, createTensors, looksLikeTensor, type Tensor, type Tensors } from "./tensor.ts";
+import {
+  assertCarriable,
+  createTensor,
+  createTensors,
+  elementCount,
+  looksLikeTensor,
+  type Tensor,
+  type Tensors,
+} from "./tensor.ts";
 
 /**
  * Values that a hook may return for one name, in addition to a {@link Tensor}:
@@ -49,10 +57,42 @@ export function toTensors(values: Values, dtypeOf: (name: string) => DType | und
 export function toTensor(value: Tensor | PlainValue, place: string, wanted?: DType): Tensor {
   if (looksLikeTensor(value)) return checkedTensor(value, place);
   if (ArrayBuffer.isView(value) && !isBuffer(value)) return fromTypedArray(value, place);
+  return fromLeaves(leavesOf(value, place), wanted);
+}
+
+/** Declaration of an output; sizes that are no numbers are ranges. */
+interface DeclaredOutput {
+  readonly name: string;
+  readonly dtype: DType;
+  readonly shape?: readonly (number | object)[] | undefined;
+}
+
+/**
+ * Turns the value of an output into a tensor of what is declared for it, as {@link toTensor} does, except that floats
+ * round whole numbers too, and that a plain value has the declared shape if it is an empty list, or one element where
+ * one is declared. What fits no declaration stays as it is.
+ */
+export function toOutput(value: Tensor | PlainValue, { name, dtype, shape }: DeclaredOutput): Tensor {
+  if (looksLikeTensor(value) || (ArrayBuffer.isView(value) && !isBuffer(value))) return toTensor(value, name);
+  const leaves = leavesOf(value, name);
+  return fromLeaves({ ...leaves, shape: declaredShape(leaves.shape, shape) ?? leaves.shape }, dtype, true);
+}
+
+/** The declared shape that an empty list, or a single element, takes. */
+function declaredShape(came: readonly number[], declared: DeclaredOutput["shape"]): readonly number[] | undefined {
+  if (declared === undefined) return undefined;
+  const sizes = declared.map((size) => (size === -1 ? 0 : size));
+  if (!sizes.every((size) => typeof size === "number")) return undefined;
+  const isEmpty = came.length === 1 && came[0] === 0 && declared.includes(-1);
+  const isOne = elementCount(came) === 1 && sizes.every((size) => size === 1);
+  return isEmpty || isOne ? sizes : undefined;
+}
+
+function leavesOf(value: PlainValue, place: string): Leaves {
   const leaves: Leaf[] = [];
   const shape = shapeOf(value, place);
   flatten(value, shape, 0, place, leaves);
-  return fromLeaves(leaves, shape, place, wanted);
+  return { leaves, shape, place };
 }
 
 /** A hook may have built it with any shape and data. */
@@ -154,8 +194,9 @@ function nameOf(value: unknown): string {
   return typeof value === "object" ? `a ${value.constructor?.name ?? "object"}` : `a ${typeof value}`;
 }
 
-function fromLeaves(leaves: readonly Leaf[], shape: readonly number[], place: string, wanted?: DType): Tensor {
-  const dtype = chooseDType({ leaves, shape, place }, wanted);
+function fromLeaves(values: Leaves, wanted: DType | undefined, roundsIntegers?: boolean): Tensor {
+  const { leaves, shape } = values;
+  const dtype = chooseDType(values, wanted, roundsIntegers);
   if (dtype === "bytes") return createTensor("bytes", shape, leaves.map(toElement));
   const { array } = numericLayout(dtype);
   const data = new array(leaves.length);

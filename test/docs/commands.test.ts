@@ -64,9 +64,10 @@ const neighbour = shareServer(() => ({
   },
 }));
 
-/** The first block of TypeScript, or of Python, of a page. */
-function codeOf(page: string, language: string): string {
-  return new RegExp(`\`\`\`${language}\\n([\\s\\S]*?)\`\`\``).exec(readFileSync(page, "utf8"))?.[1] ?? "";
+/** The first block of TypeScript, or of Python, of a page, or the first that has some text. */
+function codeOf(page: string, language: string, text = ""): string {
+  const blocks = readFileSync(page, "utf8").matchAll(new RegExp(`\`\`\`${language}\\n([\\s\\S]*?)\`\`\``, "g"));
+  return [...blocks].find(([, code = ""]) => code.includes(text))?.[1] ?? "";
 }
 
 /** A model that makes a mask of one channel, 0 to 1, of an image. */
@@ -106,6 +107,7 @@ function files(): string {
     "talk.ts": codeOf("docs/openai.md", "ts"),
     "my-driver.ts": codeOf("docs/drivers/own-drivers.md", "ts"),
     "hooks.py": codeOf("docs/python-hooks.md", "python"),
+    "talk.py": codeOf("docs/python-hooks.md", "python", "def chat"),
     ...{ "server.pem": tlsFile("server.pem"), "server.key": tlsFile("server.key"), "ca.pem": tlsFile("ca.pem") },
     "segment.onnx": segmentation(),
     "users.txt": "",

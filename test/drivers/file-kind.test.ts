@@ -1,6 +1,8 @@
+import { symlinkSync } from "node:fs";
 import { homedir } from "node:os";
-import { relative } from "node:path";
+import { join, relative } from "node:path";
 import { expect, test } from "vitest";
+import { toErrorText } from "../../src/cli/error-text.ts";
 import { describeFileKind, describeNoModel, meantFile } from "../../src/drivers/file-kind.ts";
 import { listVersions } from "../../src/serving/repository/folders/list-versions.ts";
 import { inspectFile } from "../../src/tools/inspection/inspect-file.ts";
@@ -61,7 +63,10 @@ test.each<[string, path: At, meant: At]>([
   const folder = tempFolder({ "half/1/model.onnx": "x", "net.onnx": "x" });
   const expected = ` Did you mean "${meant(folder)}"?`;
   expect(meantFile(path(folder))).toBe(expected);
-  await expect(listVersions(path(folder))).rejects.toThrow(expected);
+  // What a scan says is a client's to read.
+  const reason = await listVersions(path(folder)).catch((error) => error);
+  expect(reason.message).not.toContain("Did you mean");
+  expect(toErrorText(reason, { causes: false, excerpt: false })).toContain(expected);
   await expect(inspectFile(path(folder))).rejects.toThrow(expected);
 });
 
@@ -71,4 +76,10 @@ test.each<[string, path: At]>([
   ["it is there", (at) => `${at}/net.onnx`],
 ])("no other path is meant where %s", (_, path) => {
   expect(meantFile(path(tempFolder({ "net.onnx": "x" })))).toBe("");
+});
+
+test("a link that leads nowhere is not what is meant by its own path", () => {
+  const folder = tempFolder({});
+  symlinkSync("gone.onnx", join(folder, "net.onnx"));
+  expect(meantFile(join(folder, "net.onnx"))).toBe("");
 });

@@ -2,7 +2,7 @@ import { join } from "node:path";
 import { describe, expect, it, test } from "vitest";
 import type { Hooks } from "../../src/hooks/hooks.ts";
 import { pickOutputs } from "../../src/pipeline/seal-outputs.ts";
-import { toTensors, type Values } from "../../src/tensor/plain-value.ts";
+import { toOutput, toTensors, type Values } from "../../src/tensor/plain-value.ts";
 import { createTensor } from "../../src/tensor/tensor.ts";
 import { startServer } from "../helpers/start-server.ts";
 import { tempFolder } from "../helpers/temp-folder.ts";
@@ -71,6 +71,19 @@ describe("an answer that lacks an output which its hooks declare", () => {
         .map((line) => JSON.parse(line)),
     ).toEqual([{ outputs: "a" }, { outputs: 0.5 }]);
   });
+
+  it("is what a stream has before collect, of which the whole is declared", async () => {
+    const parts = "export const process = async function* () { yield { letter: 1 }; };";
+    const collect = 'export const collect = () => ({ label: "a", score: 1 });';
+    const file = join(tempFolder({ "hooks.mjs": `${declared}\n${parts}\n${collect}` }), "hooks.mjs");
+    const { httpUrl } = await startServer({ stages: [{ driver: "null" }], hooks: file });
+    const ask = async (headers: Record<string, string>) => {
+      const request = { method: "POST", body: '{"inputs": {"x": [1]}}', headers };
+      return (await fetch(`${httpUrl}/v1/models/default:predict`, request)).json();
+    };
+    expect(await ask({ accept: "application/x-ndjson" })).toEqual({ outputs: 1 });
+    expect(await ask({})).toEqual({ outputs: { label: "a", score: 1 } });
+  });
 });
 
 describe("declared outputs", () => {
@@ -134,6 +147,18 @@ describe("declared outputs", () => {
     expect(await answerOf(values)).toEqual([500, expect.stringContaining(`The hook postprocess returned ${error}`)]);
   });
 
+  it.each([
+    ["an empty list has the declared shape", { ...right, score: [] }, "score FP32 [0,2],label BYTES []"],
+    ["floats round whole numbers", { ...right, score: [[16777217, 1]] }, "score FP32 [1,2],label BYTES []"],
+  ] as const)("take what they hold: %s", async (_, values, expected) => {
+    expect(await answerOf(values)).toEqual([200, expected]);
+  });
+
+  it("leave out what only a model gives besides them", async () => {
+    const typed = { score: createTensor("float32", [1, 2], Float32Array.of(1, 2)), label: "a", more: 1 };
+    expect(await answerOf(typed, { isModel: true })).toEqual([200, "score FP32 [1,2],label BYTES []"]);
+  });
+
   it("refuse what a model gives behind the last hook; a request for some outputs gets those", async () => {
     const typed = { score: createTensor("float32", [1, 2], Float32Array.of(1, 2)), label: "a" };
     expect(await answerOf(typed, { isModel: true, wanted: "label" })).toEqual([200, "label BYTES []"]);
@@ -142,6 +167,20 @@ describe("declared outputs", () => {
     ]);
   });
 });
+
+test.each([
+  ["a scalar for one of rank 1", 5, [1], [1]],
+  ["one in a list for a scalar", [5], [], []],
+  ["one in a list for one of rank 2", [5], [1, 1], [1, 1]],
+  ["an empty list, with every open size", [], [-1, 4, -1], [0, 4, 0]],
+  ["an empty list that has no open size", [], [4], [0]],
+  ["a typed array", Float32Array.of(5), [], [1]],
+] as const)(
+  "the shape of an output is the declared one for a plain value of one element: %s",
+  (_, value, shape, own) => {
+    expect(toOutput(value, { name: "y", dtype: "float32", shape })).toMatchObject({ dtype: "float32", shape: own });
+  },
+);
 
 /** A driver whose model gives those of its inputs that are wanted. */
 const ECHO = `export default {

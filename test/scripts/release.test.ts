@@ -1,5 +1,5 @@
 import { execFile } from "node:child_process";
-import { mkdtempSync, rmSync } from "node:fs";
+import { mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { tmpdir } from "node:os";
@@ -9,6 +9,9 @@ import { beforeAll, expect, test } from "vitest";
 
 /** Names in the order of their publication. */
 const NAMES = ["kserving-client", "kserving-tensorflow", "kserving", "create-kserving"];
+const FOLDERS = ["packages/client", "packages/tensorflow", ".", "packages/create"];
+const manifests = FOLDERS.map((folder) => JSON.parse(readFileSync(join(folder, "package.json"), "utf8")));
+const { version } = JSON.parse(readFileSync("package.json", "utf8"));
 const asked: string[] = [];
 let said = "";
 
@@ -24,11 +27,15 @@ beforeAll(async () => {
     );
   });
   await new Promise<void>((resolve) => registry.listen(0, "127.0.0.1", resolve));
-  const { GITHUB_REPOSITORY: _, ACTIONS_ID_TOKEN_REQUEST_URL: __, ...env } = process.env;
+  const { GITHUB_REPOSITORY: _, ACTIONS_ID_TOKEN_REQUEST_URL: __, SIGSTORE_ID_TOKEN: ___, ...env } = process.env;
   const address = `http://127.0.0.1:${(registry.address() as AddressInfo).port}/`;
   const cache = mkdtempSync(join(tmpdir(), "kserving-release-"));
   const run = promisify(execFile)(process.execPath, ["node_modules/.bin/tsx", "scripts/release.ts", "--dry-run"], {
-    env: { ...env, npm_config_registry: address, npm_config_cache: cache, npm_config_fetch_retries: "0" },
+    env: {
+      ...env,
+      ...{ npm_config_registry: address, npm_config_cache: cache, npm_config_fetch_retries: "0" },
+      npm_config_update_notifier: "false",
+    },
   });
   said = (await run).stdout;
   registry.close();
@@ -38,7 +45,7 @@ beforeAll(async () => {
 test("each package is named with its version, what the registry has of it, and its contents", () => {
   const heads = [...said.matchAll(/^(\S+) (\d+\.\d+\.\d+): (.+)$/gm)].map(([, ...head]) => head);
   const states = NAMES.map((name) => (name === "kserving-client" ? "new, after 0.0.9" : "a new name on the registry"));
-  expect(heads).toEqual(NAMES.map((name, index) => [name, "0.1.0", states[index]]));
+  expect(heads).toEqual(NAMES.map((name, index) => [name, version, states[index]]));
   const contents = [...said.matchAll(/^ {2}(\d+) files, (\d+) KB packed, (\d+) KB unpacked\n {2}(\S+)\n {2}(.+)$/gm)];
   expect(contents).toHaveLength(NAMES.length);
   for (const [, files, packed, unpacked, integrity, tops = ""] of contents) {
@@ -63,12 +70,14 @@ test("what is missing is said, with what to do, and no repository is made up", (
   const problems = [...said.matchAll(/^Not yet: (.+)$/gm)].map(([, text]) => text);
   expect(problems).toEqual(
     expect.arrayContaining([
-      expect.stringMatching(/^Provenance needs the repository in packages\/.*OWNER\/NAME/),
       expect.stringMatching(
         /^Provenance is signed in a workflow run with id-token: write: gh workflow run release\.yml/,
       ),
     ]),
   );
+  const lacking = manifests.some(({ repository }) => !repository?.url);
+  const named = problems.filter((text) => /^Provenance needs the repository in .*OWNER\/NAME/.test(text ?? ""));
+  expect(named).toHaveLength(lacking ? 1 : 0);
 });
 
 test("nothing is pushed", () => {

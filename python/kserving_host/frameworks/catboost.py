@@ -63,7 +63,10 @@ class Framework(EstimatorFramework):
             return rows
         if hasattr(rows, "columns"):
             places = {rows.columns[index]: fill for index, fill in fills.items()}
-            return rows.assign(**{name: rows[name].astype(object).where(rows[name].notna(), fill) for name, fill in places.items()})
+            filled = rows.copy(deep=False)
+            for name, fill in places.items():
+                filled[name] = rows[name].astype(object).where(rows[name].notna(), fill)
+            return filled
         filled = rows.astype(object)
         for index, fill in fills.items():
             column = filled[:, index]

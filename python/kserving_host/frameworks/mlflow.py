@@ -76,14 +76,17 @@ class Framework(EstimatorFramework):
             if each.name not in table.columns or dtype is None:
                 continue
             values = table[each.name]
-            is_empty = bool(values.isna().all())
+            is_empty = len(values) > 0 and bool(values.isna().all())
             if is_empty and not each.required and dtype in ("int64", "int32"):
                 absent.append(each.name)
             elif dtype in ("bytes", "bool"):
                 casts.update(_as_objects(values, is_empty, dtype))
             elif _fits(values.to_numpy(), np.dtype(dtype)):
                 casts[each.name] = values.astype(dtype)
-        return table.assign(**casts).drop(columns=absent)
+        table = table.copy(deep=False)
+        for name, values in casts.items():
+            table[name] = values
+        return table.drop(columns=absent)
 
     def is_pure(self):
         return False

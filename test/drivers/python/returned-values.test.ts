@@ -153,8 +153,40 @@ describe.skipIf(python === undefined)("the outputs that a Python class declares"
       await expect(ask(model, values)).rejects.toMatchObject({ code: "internal", message: error });
     const widened = await ask(model, '{"y": np.ones(2), "label": "a"}');
     expect(widened.y?.dtype).toBe("float32");
+    expect((await ask(model, '{"y": [], "label": "a"}')).y).toMatchObject({ dtype: "float32", shape: [0] });
     const call = { outputs: ["y"] };
     expect(Object.keys(await ask(model, '{"y": [1]}', call))).toEqual(["y"]);
+  });
+});
+
+describe.skipIf(python === undefined)("a declared shape of a Python class", () => {
+  async function loadDeclared(outputs: string) {
+    const text = DECLARED.replace(/outputs = .*/, `outputs = ${outputs}`);
+    const import_path = tempFolder({ "declared.py": text });
+    return loadModel("python", "", {
+      options: { python: python as string, model_class: "declared:Declared", import_path },
+    });
+  }
+
+  it("is that of an empty list, and of one element where one is declared", async () => {
+    const model = await loadDeclared(
+      '{"boxes": ["float32", [-1, 4]], "names": ["bytes", [-1]], "one": ["int32", [1]], "text": ["bytes", []]}',
+    );
+    expect(await ask(model, '{"boxes": [], "names": [], "one": 5, "text": ["a"]}')).toMatchObject({
+      boxes: { dtype: "float32", shape: [0, 4] },
+      names: { dtype: "bytes", shape: [0] },
+      one: { dtype: "int32", shape: [1] },
+      text: { dtype: "bytes", shape: [] },
+    });
+  });
+
+  it("is not of bfloat16, which no answer of a class has", async () => {
+    await expect(loadDeclared('{"y": "bfloat16"}')).rejects.toThrow(/^outputs gives "y" the dtype bfloat16; expected/);
+  });
+
+  it("is of any number of outputs, of which a message has twenty", async () => {
+    const model = await loadDeclared('{f"o{n}": "float32" for n in range(25)}');
+    await expect(ask(model, '{"p": 1}')).rejects.toThrow(/"o19", and 5 more\.$/);
   });
 });
 

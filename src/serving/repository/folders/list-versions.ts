@@ -1,6 +1,6 @@
 import type { Stats } from "node:fs";
 import { stat } from "node:fs/promises";
-import { meantFile, pathHint } from "../../../drivers/file-kind.ts";
+import { pathHint } from "../../../drivers/file-kind.ts";
 import { DRIVER_NAMES } from "../../../drivers/registry.ts";
 import { failedPrecondition, ServingError } from "../../../errors.ts";
 import { readProblem } from "../../../platform/text/file-problem.ts";
@@ -101,10 +101,7 @@ async function statOf(path: string): Promise<Stats> {
     const stats = await stat(path);
     if (stats.isDirectory() || stats.isFile()) return stats;
   } catch (reason) {
-    throw failedPrecondition(
-      `The model "${path}" ${readProblem(reason)}; expected a file or a folder.${meantFile(path)}`,
-      reason,
-    );
+    throw failedPrecondition(`The model "${path}" ${readProblem(reason)}; expected a file or a folder.`, reason);
   }
   // Opening a pipe would wait for its other end.
   throw failedPrecondition(`The model "${path}" is neither a file nor a folder; expected one of them.`);
