@@ -141,7 +141,7 @@ export class ModelMemory implements Planned {
     return wake;
   }
 
-  /** What cannot be read, as the memory of this process, is the end of one load, and none waits for ever. */
+  /** Plans a load; a reading that fails, as of this process's memory, ends that load, and none waits for ever. */
   #serveOrFail(waiting: Waiting): number {
     try {
       return this.#serve(waiting);

@@ -3,7 +3,7 @@ import { expect, test } from "vitest";
 import { leastMs, TEXT_COSTS } from "./text-costs.ts";
 
 const COMPUTED = "/proc/thread-self/schedstat";
-/** Time that this thread has computed, in milliseconds, where the kernel tells it: a busy machine adds nothing to it. */
+/** Time that this thread has computed, in milliseconds, if the kernel tells it: a busy machine adds nothing to it. */
 const clock = existsSync(COMPUTED)
   ? () => Number(readFileSync(COMPUTED, "latin1").split(" ", 1)[0]) / 1e6
   : () => performance.now();

@@ -27,7 +27,7 @@ export const PROTOCOL_SETTINGS = {
     },
     placeholder: "NAMES",
     default: "all",
-    help: "protocols that are served, or left out by a - before each, separated by commas",
+    help: "protocols that are served; -NAME leaves one out",
     details: `Their names are ${OPTIONAL_PROTOCOLS.map((name) => `\`${name}\``).join(", ")}; write \`--protocols=-ollama,-anthropic\` for all but these. The page needs \`kserve\`.`,
     commands: BOTH,
   },
@@ -72,7 +72,7 @@ export const PROTOCOL_SETTINGS = {
     separator: ",",
     isSplit: true,
     placeholder: "HOSTS",
-    help: "hosts from which images and sound in messages are fetched, separated by commas, or *; repeatable",
+    help: "hosts of addresses in messages that are fetched",
     details:
       "For example `images.example.com,*.example.org:8080`; a host without a port is read at 80 and 443, with `:*` at any. Addresses of private networks have to be listed themselves ([security.md](security.md#addresses-in-messages)).",
     commands: SERVE,
