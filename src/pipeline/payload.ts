@@ -68,7 +68,7 @@ export function sealJson(values: Values): Uint8Array {
   return encoder.encode(toJsonText(values));
 }
 
-/** The answer's payload, of the same kind as the request's, with tensors of what is declared for the outputs. */
+/** The answer's payload, of the same kind as the request's, with tensors as the outputs are declared. */
 export function sealPayload(values: Values, kind: Payload["kind"], declared?: readonly TensorSpec[]): Payload {
   if (kind === "json") return { kind, json: sealJson(values) };
   if (declared === undefined || !isObject(values)) return { kind, tensors: toTensors(values) };

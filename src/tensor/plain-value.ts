@@ -68,8 +68,8 @@ interface DeclaredOutput {
 }
 
 /**
- * Turns the value of an output into a tensor of what is declared for it, as {@link toTensor} does, except that floats
- * round whole numbers too, and that a plain value has the declared shape if it is an empty list, or one element where
+ * Turns the value of an output into a tensor as it is declared, as {@link toTensor} does, except that floats round
+ * whole numbers too, and that a plain value has the declared shape if it is an empty list, or one element where
  * one is declared. What fits no declaration stays as it is.
  */
 export function toOutput(value: Tensor | PlainValue, { name, dtype, shape }: DeclaredOutput): Tensor {

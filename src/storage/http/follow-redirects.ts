@@ -45,7 +45,7 @@ export async function followRedirects(
   }
 }
 
-/** Reads so many bytes that nobody wants, and ends the connection if more come: some servers never stop. */
+/** Reads so many bytes that are not wanted, and ends the connection if more come: some servers never stop. */
 function leaveBody(response: IncomingMessage, maxBytes: number): void {
   if (maxBytes === 0) return void response.destroy();
   let bytes = 0;

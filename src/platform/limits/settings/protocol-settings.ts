@@ -63,8 +63,8 @@ export const PROTOCOL_SETTINGS = {
   },
   /**
    * Hosts from which images and sound are fetched that messages have as addresses: names, `*.example.com`, `*`, and IP
-   * addresses or networks, without which private ones are refused; each with `:PORT`, or `:*` for any, unless that is 80
-   * or 443. Default: nothing is fetched.
+   * addresses or networks, without which private ones are refused; each with `:PORT`, or `:*` for any, unless that is
+   * 80 or 443. Default: nothing is fetched.
    */
   fetchMedia: {
     slice: "protocols",
