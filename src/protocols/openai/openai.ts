@@ -67,8 +67,8 @@ function openaiModel(id: string): OpenaiModel {
 
 /**
  * The routes that tell of models, in objects that have the members of TensorFlow Serving's too. Under `/v1`, one model
- * is told in this form to OpenAI's own clients alone, unless TensorFlow Serving's protocol is off: its clients parse that
- * answer as a message, which bears no further members. The list is in the form of the server that a setting names,
+ * is told in this form to OpenAI's own clients alone, unless TensorFlow Serving's protocol is off: its clients parse
+ * that answer as a message, which bears no further members. The list is in the form of the server that a setting names,
  * except for OpenAI's clients.
  */
 function modelRoutes(service: InferenceService, settings: ProtocolSettings): readonly HttpRoute[] {
