@@ -52,7 +52,7 @@ class HookFile:
         if operation == "open":
             ctx, values = self._context(question.context), values_of(message, question.tensors)
             if message["hook"] in self._functions:
-                hook = Caller(self._functions[message["hook"]])
+                hook = self._functions[message["hook"]]
                 return self.streams.open(question, hook, to_request(values), ctx, pack_answer)
             return self.streams.open(question, self._hooks[message["hook"], message["stage"]], values, ctx)
         if operation in ("next", "leave"):
@@ -107,7 +107,7 @@ class HookFile:
         request = to_request(values_of(message, question.tensors))
         current.set_context(ctx)
         try:
-            answer = Caller(self._functions[name])(request, ctx, ctx._kserving.drivers[0].args)
+            answer = self._functions[name](request, ctx, ctx._kserving.drivers[0].args)
             ctx._kserving.raise_chosen()
             result, tensors = pack_answer(answer)
         except BaseException as error:
@@ -152,7 +152,7 @@ class HookFile:
         members = {name: getattr(self._module, name, None) for name in (*SLOTS, "process", "init_hook")}
         process = members["process"]
         self._handlers = find_handlers(self._module, self.name, members)
-        self._functions = {} if self._handlers else find_functions(self._module)
+        self._functions = {} if self._handlers else find_functions(self._module, self.name)
         if self._handlers:
             pass
         elif callable(process):

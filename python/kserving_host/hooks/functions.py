@@ -1,10 +1,12 @@
 """Functions that answer requests about texts, over every protocol: dicts in, texts and dicts out."""
 
+import inspect
 import re
 
 import numpy as np
 
-from ..parts import kind_of
+from ..errors import refused
+from .calling import Caller
 from .values import pack_plain
 
 # The server has them under the same names.
@@ -14,14 +16,25 @@ _CLIENTS = ("more", "parameters", "schema")
 _ANSWERED = {"tool_calls": "toolCalls", "finish_reason": "finishReason", "prompt_tokens": "promptTokens", "completion_tokens": "completionTokens"}
 
 
-def find_functions(module):
-    """Those of a file, by name; the kind of each as kind_of tells it."""
-    found = {name: getattr(module, name, None) for name in NAMES}
-    return {name: function for name, function in found.items() if callable(function)}
+def find_functions(module, file):
+    """A Caller for each that a file has of its own, or exports by `__all__`, by name: one that it imports is a helper."""
+    found = {}
+    for name in NAMES:
+        function = getattr(module, name, None)
+        if not callable(function) or not (name in getattr(module, "__all__", ()) or _is_own(function, module)):
+            continue
+        if inspect.iscoroutinefunction(function):
+            raise refused(f"{file}: the function {name} is a coroutine; expected a generator (async def with yield, for example), or a function that returns its answer.")
+        found[name] = Caller(function)
+    return found
+
+
+def _is_own(function, module):
+    return getattr(function, "__module__", None) == module.__name__
 
 
 def facts_of(functions):
-    return [{"name": name, "parts": kind_of(function)} for name, function in functions.items()]
+    return [{"name": name, "parts": function.parts} for name, function in functions.items()]
 
 
 def to_request(value):

@@ -2,8 +2,9 @@ import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import OpenAI from "openai";
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { afterAll, beforeAll, describe, expect, onTestFinished, test } from "vitest";
 import { createServer, type Server } from "../../../../src/server/server.ts";
+import { tempFolder } from "../../../helpers/temp-folder.ts";
 import { python } from "./serve-python-hooks.ts";
 
 const HOOKS = `
@@ -146,5 +147,30 @@ describe.skipIf(python === undefined)("functions of a Python file", () => {
     });
     for await (const _ of stream) break;
     await expect.poll(() => told("left")).toBe(1);
+  });
+});
+
+describe.skipIf(python === undefined)("a Python file", () => {
+  const start = (files: Readonly<Record<string, string>>) => {
+    const hooks = join(tempFolder(files), "hooks.py");
+    return createServer({ http: {}, stages: [{ driver: "null" }], hooks, options: { python: python ?? "" } });
+  };
+  const HELPER = "def embed(request):\n    return [[1.0]]\n";
+  const HOOKS_AND_IMPORT = "from helper import embed\n\ndef preprocess(inputs):\n    return inputs\n";
+
+  test.each([
+    ["is a helper", "", 400],
+    ["answers if __all__ has it", '__all__ = ["embed"]\n', 200],
+  ])("that imports a function of such a name: it %s", async (_, exported, status) => {
+    const server = await start({ "hooks.py": HOOKS_AND_IMPORT + exported, "helper.py": HELPER });
+    onTestFinished(() => server.close());
+    const body = JSON.stringify({ model: "default", input: "a" });
+    expect((await fetch(`${server.httpUrl}/v1/embeddings`, { method: "POST", body })).status).toBe(status);
+  });
+
+  test("whose function is a coroutine is refused with what to write", async () => {
+    await expect(start({ "hooks.py": "async def chat(request):\n    return 'so'\n" })).rejects.toThrow(
+      "the function chat is a coroutine; expected a generator",
+    );
   });
 });
