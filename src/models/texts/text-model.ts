@@ -214,11 +214,14 @@ class TextModel {
     const { tokenizer, task, answer, choices, sizes } = this.#parts;
     const { rows = 0, tokens } = sizes;
     const maxTokens = Math.min(this.#mostTokens, asked === 0 ? NO_LIMIT : asked);
+    // Its client has asked for the cut.
+    const isWanted = choices.truncate === "refuse" && maxTokens < this.#mostTokens;
+    const truncate = isWanted ? undefined : choices.truncate;
     const padding = new Array<TextInput>(Math.max(0, rows - texts.length)).fill(texts[0] ?? "");
     const encoded = await tokenizer.encode([...texts, ...padding], {
       ...(maxTokens !== NO_LIMIT && { maxTokens }),
       ...(tokens !== undefined && { padding: tokens }),
-      ...(choices.truncate !== undefined && { truncate: choices.truncate }),
+      ...(truncate !== undefined && { truncate }),
       offsets: task.kind === "entities",
       indices,
       signal: call.signal,

@@ -52,8 +52,12 @@ export async function withMedia(asked: WithMedia, addresses: Uint8Array, exchang
   const ending = new AbortController();
   const signal = AbortSignal.any([exchange.signal, ending.signal]);
   let held = 0;
+  let tooLarge: Error | undefined;
   const grow = (bytes: number) => {
-    if (held + bytes > MAX_BYTES) throw wrongMember("messages", "too large", `${MAX_BYTES} bytes of media at most`);
+    if (held + bytes > MAX_BYTES) {
+      tooLarge ??= wrongMember("messages", "too large", `${MAX_BYTES} bytes of media at most`);
+      throw tooLarge;
+    }
     exchange.hold(bytes);
     held += bytes;
   };
@@ -61,7 +65,7 @@ export async function withMedia(asked: WithMedia, addresses: Uint8Array, exchang
     all.map((address) => fetchOne(address, exchange, { signal, client: exchange.client, grow })),
   ).catch((reason) => {
     ending.abort(reason);
-    throw reason;
+    throw tooLarge ?? reason;
   });
   const made = joined(asked, media, exchange);
   exchange.hold(-held);

@@ -200,6 +200,18 @@ describe("an embedding model", () => {
     await refusing.close();
   });
 
+  test("cuts a text as its client asks, though it refuses those that are too long for the model", async () => {
+    const refusing = await load({ ...encoder, options: { max_tokens: "4", truncate: "refuse" } });
+    const run = (most: bigint) =>
+      refusing.run(
+        { text: ["good bad good"], max_tokens: createTensor("int64", [1], BigInt64Array.of(most)) },
+        "embed",
+      );
+    expect(numbers(await run(3n), "count")).toEqual([3]);
+    for (const most of [0n, 4n, 9n]) await expect(run(most)).rejects.toThrow("more than 4 tokens");
+    await refusing.close();
+  });
+
   test("refuses bytes that are no text", async () => {
     const model = await load(encoder);
     await expect(model.run({ text: [Buffer.from([0x66, 0xff])] })).rejects.toThrow('Text 0 of "text" is not UTF-8');

@@ -159,7 +159,7 @@ describe.skipIf(python === undefined)("a Python file", () => {
   const HOOKS_AND_IMPORT = "from helper import embed\n\ndef preprocess(inputs):\n    return inputs\n";
 
   test.each([
-    ["is a helper", "", 400],
+    ["is a helper", "", 404],
     ["answers if __all__ has it", '__all__ = ["embed"]\n', 200],
   ])("that imports a function of such a name: it %s", async (_, exported, status) => {
     const server = await start({ "hooks.py": HOOKS_AND_IMPORT + exported, "helper.py": HELPER });
