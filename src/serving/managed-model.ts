@@ -1,12 +1,12 @@
 import { failedPrecondition, ServingError } from "../errors.ts";
 import type { Logger } from "../observability/logger.ts";
 import type { AspiredModel, AspiredVersion } from "./aspired-model.ts";
-import type { LoadPolicy } from "./load-policy.ts";
 import { ManagedVersion } from "./managed-version.ts";
 import { ModelPlaces } from "./model-places.ts";
 import { labelProblems, planLabels, planVersions } from "./plan/versions.ts";
 import type { RequestLogOptions } from "./request-log.ts";
 import type { Traffic } from "./traffic.ts";
+import type { LoadPolicy } from "./version-context.ts";
 import type { VersionStatus } from "./version-status.ts";
 
 /** Settings of a model's versions. */

@@ -9,13 +9,13 @@ import type { ExampleInputs } from "../tensor/signature/example-inputs.ts";
 import { defaultSignatureName } from "../tensor/signature/signature.ts";
 import type { Executed } from "./executor.ts";
 import { LeaseCount } from "./lease-count.ts";
-import type { VersionContext } from "./load-policy.ts";
 import type { LoadOrder, LoadRun } from "./load-run.ts";
 import type { Unloadable } from "./model-memory.ts";
 import { type Action, RETIRE_MS, type Use } from "./plan/residence.ts";
 import type { Servable } from "./servable.ts";
 import { hasBatchedModel } from "./servable-description.ts";
 import { PastStatistics, RequestCounter, type ServableStatistics } from "./servable-statistics.ts";
+import type { VersionContext } from "./version-context.ts";
 
 /** Facts and steps of one copy that its version knows. */
 interface CopyOptions extends Pick<VersionContext<never>, "policy" | "idleUnloadMs" | "log"> {

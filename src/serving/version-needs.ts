@@ -1,8 +1,8 @@
 import type { ServingError } from "../errors.ts";
-import type { LoadPolicy } from "./load-policy.ts";
 import type { NeededModels, NeedsWait } from "./needed-models.ts";
 import type { Servable } from "./servable.ts";
 import type { ServableDescription } from "./servable-description.ts";
+import type { LoadPolicy } from "./version-context.ts";
 import type { VersionTarget } from "./version-target.ts";
 
 /** The files that a version should have next, and those that it has. */

@@ -4,13 +4,13 @@ import {
   imageContent,
   readToolChoice,
   schemaOf,
-  strictSchema,
   type TextFormat,
+  toChatWish,
   toTool,
   type WireContent,
 } from "../text/chat-members.ts";
-import { addressesIn, readAddress } from "../text/media-addresses.ts";
-import { type Members, parseMembers, writeRequest } from "../text/members.ts";
+import { readAddress } from "../text/media-addresses.ts";
+import { type Members, parseMembers } from "../text/members.ts";
 import { readStop, type TextWish } from "../text/text-wish.ts";
 
 /** Reads a request of messages. Throws `invalid_argument` with the place of a wrong member. */
@@ -36,17 +36,7 @@ function readMessages(bytes: Uint8Array): TextWish {
     user: body.within("metadata")?.text("user_id"),
     more: body.rest(),
   };
-  const requests = [{ entry: "chat" as const, request: writeRequest({ ...own, ...choices }) }];
-  const schema = strictSchema(own.responseFormat);
-  return {
-    model,
-    isStream,
-    includeUsage: true,
-    echo: new Uint8Array(0),
-    schema,
-    addresses: addressesIn(messages),
-    requests,
-  };
+  return { model, isStream, includeUsage: true, ...toChatWish(own, choices) };
 }
 
 /** {@link readMessages} for a codec thread. */

@@ -6,6 +6,7 @@ import {
   strictSchema,
   type TextFormat,
   textContent,
+  toChatWish,
   type WireContent,
 } from "../text/chat-members.ts";
 import { Members, parseMembers, writeRequest, wrongMember } from "../text/members.ts";
@@ -26,8 +27,7 @@ function readChat(bytes: Uint8Array): OllamaWish {
   const tools = body.objects("tools", readTool);
   const own = { messages, tools, toolChoice: tools.length === 0 ? "none" : "auto", responseFormat: readFormat(body) };
   const wish = readWish(body, messages.length === 0);
-  const request = writeRequest({ ...own, ...readOptions(body) });
-  return { ...wish, schema: strictSchema(own.responseFormat), requests: [{ entry: "chat", request }] };
+  return { ...wish, ...toChatWish(own, readOptions(body)) };
 }
 
 /** {@link readChat} for a codec thread. */

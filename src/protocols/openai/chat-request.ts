@@ -6,13 +6,13 @@ import {
   readToolChoice,
   schemaOf,
   soundContent,
-  strictSchema,
   type TextFormat,
   textContent,
+  toChatWish,
   type WireContent,
 } from "../text/chat-members.ts";
-import { addressesIn, readAddress } from "../text/media-addresses.ts";
-import { type Members, parseMembers, writeRequest, wrongMember } from "../text/members.ts";
+import { readAddress } from "../text/media-addresses.ts";
+import { type Members, parseMembers, wrongMember } from "../text/members.ts";
 import type { TextWish } from "../text/text-wish.ts";
 import { readChoices, readWish } from "./text-request.ts";
 
@@ -29,14 +29,7 @@ function readChat(bytes: Uint8Array): TextWish {
     toolChoice: readToolChoice(body, tools.length, CHOICE),
     responseFormat: readFormat(body),
   };
-  const request = writeRequest({ ...own, ...readChoices(body) });
-  return {
-    ...wish,
-    echo: new Uint8Array(0),
-    schema: strictSchema(own.responseFormat),
-    addresses: addressesIn(messages),
-    requests: [{ entry: "chat", request }],
-  };
+  return { ...wish, ...toChatWish(own, readChoices(body)) };
 }
 
 /** {@link readChat} for a codec thread. */

@@ -1,6 +1,5 @@
 import { defineJob } from "../../platform/codec-host/job.ts";
-import { readToolChoice, strictSchema, textContent, toTool, type WireContent } from "../text/chat-members.ts";
-import { addressesIn } from "../text/media-addresses.ts";
+import { readToolChoice, textContent, toChatWish, toTool, type WireContent } from "../text/chat-members.ts";
 import { type Members, parseMembers, writeRequest, wrongMember } from "../text/members.ts";
 import type { TextWish } from "../text/text-wish.ts";
 import { choiceForm, readAudio, readImageUri, toFormat } from "./chat-request.ts";
@@ -38,18 +37,7 @@ function readResponse(bytes: Uint8Array): TextWish {
     user: body.text("user") ?? body.text("safety_identifier"),
     more: body.rest(),
   };
-  const requests = [{ entry: "chat" as const, request: writeRequest({ ...own, ...choices }) }];
-  const schema = strictSchema(own.responseFormat);
-  return {
-    model,
-    isStream,
-    includeUsage: true,
-    echo: new Uint8Array(0),
-    told,
-    schema,
-    addresses: addressesIn(messages),
-    requests,
-  };
+  return { model, isStream, includeUsage: true, told, ...toChatWish(own, choices) };
 }
 
 /** {@link readResponse} for a codec thread. */

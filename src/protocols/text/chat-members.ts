@@ -1,8 +1,9 @@
 import { FORMAT_NAMES, imageType } from "../../tensor/media/image-format.ts";
 import { soundType } from "../../tensor/media/sound-format.ts";
 import { isObject } from "../../tensor/record.ts";
-import type { MediaAddress } from "./media-addresses.ts";
+import { addressesIn, type MediaAddress } from "./media-addresses.ts";
 import { type Members, writeRequest, wrongMember } from "./members.ts";
+import type { TextWish } from "./text-wish.ts";
 
 /** A piece of a message as it goes to the hooks' thread. */
 export type WireContent =
@@ -100,11 +101,30 @@ export interface TextFormat {
   readonly strict?: boolean;
 }
 
-/** Bytes of a schema by which answers are checked, which the main thread does. */
+/** Bytes of a schema by which answers are checked. */
 const MAX_SCHEMA_BYTES = 64 * 1024;
 
 /** The schema that an answer has to fit, as JSON; undefined if it need not, or if it is too large for checks. */
 export function strictSchema({ schema, strict = false }: TextFormat): Uint8Array | undefined {
   const written = strict && isObject(schema) ? writeRequest(schema) : undefined;
   return written !== undefined && written.length > MAX_SCHEMA_BYTES ? undefined : written;
+}
+
+/** A conversation that has been read. */
+interface Conversation {
+  readonly messages: readonly object[];
+  readonly responseFormat: TextFormat;
+}
+
+/** The wish for an answer to a conversation; `choices` are further members of the functions' request. */
+export function toChatWish(
+  own: Conversation,
+  choices: object,
+): Pick<TextWish, "echo" | "schema" | "addresses" | "requests"> {
+  return {
+    echo: new Uint8Array(0),
+    schema: strictSchema(own.responseFormat),
+    addresses: addressesIn(own.messages),
+    requests: [{ entry: "chat", request: writeRequest({ ...own, ...choices }) }],
+  };
 }

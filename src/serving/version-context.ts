@@ -4,7 +4,7 @@ import type { Executor } from "./executor.ts";
 import type { ModelPlaces } from "./model-places.ts";
 import type { NeededModels } from "./needed-models.ts";
 
-/** Limits of the loads of all versions. */
+/** Components that the versions of all models share. */
 export interface LoadPolicy {
   /** Loads versions, unloads idle copies, and loads them again. */
   readonly executor: Executor;
