@@ -47,7 +47,7 @@ export function checkOutputs(value: unknown, { driver, model }: ForeignModel, ru
     const tensors = value as Tensors;
     const mismatch = declared && outputMismatch(tensors, { needed: part === undefined ? run.needed : [], declared });
     if (mismatch === undefined) return tensors;
-    const at = part === undefined ? "" : `, in part ${part},`;
+    const at = part === undefined ? "" : ` in part ${part},`;
     throw new ServingError("internal", `The driver ${driver}, of the model ${model},${at} ${mismatch}.`);
   }
   const expected = 'expected { NAME: createTensor("float32", [2], Float32Array.of(1, 2)) }, a tensor for each output';

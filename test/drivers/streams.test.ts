@@ -109,9 +109,14 @@ describe.each(PLACES)("a model %s", (_, placement, options) => {
     await host.close();
   });
 
-  test("may give other outputs in a part", async () => {
+  test("says which part has an output that is not declared, after those before", async () => {
     const { host } = await start(placement, options);
-    expect(await run(host, repeated([1, 2, 3, 4], "other"))).toEqual({ parts: ["y=1", "y=2", "z=3", "y=4"] });
+    const { parts, error } = await run(host, repeated([1, 2, 3, 4], "other"));
+    expect(parts).toEqual(["y=1", "y=2"]);
+    expect(error).toMatchObject({
+      code: "internal",
+      message: expect.stringContaining('of the model m, in part 3, returned "z"'),
+    });
     await host.close();
   });
 

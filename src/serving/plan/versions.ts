@@ -20,8 +20,8 @@ export interface VersionAction {
 
 /**
  * The actions that versions of a model need, in order. It stays available: one that answers goes once another does, of
- * those that are wanted. If 3 and 1 are wanted and 1 answers, 2 goes as soon as 3 is listed, whether 3 loads or fails. A
- * label is no reason to keep a version: which are wanted is said elsewhere.
+ * those that are wanted. If 3 and 1 are wanted and 1 answers, 2 goes as soon as 3 is listed, whether 3 loads or fails.
+ * A label is no reason to keep a version: which are wanted is said elsewhere.
  */
 export function planVersions({ wanted, known, served, isHeld }: VersionsSeen): readonly VersionAction[] {
   // V1: the failure of such a load is reported by that, and would start it again.
