@@ -12,7 +12,10 @@ describe.skipIf(python === undefined)("a Python hook file with a fault", () => {
       /hooks\.py needs the module "no_such_module", which .+ \(Python 3.+\) does not have, nor the folder of the file\. Install it there, or name an interpreter that has it: -o python=PATH\./,
     ],
     ["x = 1\ny = {}['a']", /hooks\.py failed while it was imported: hooks\.py:2: KeyError: 'a'/],
-    ["x = 1", /hooks\.py has no hooks; expected at least one of preprocess, postprocess, process, init_hook\./],
+    [
+      "x = 1",
+      /hooks\.py has no hooks; expected at least one of preprocess, postprocess, process, init_hook, or a function such as chat or embed\./,
+    ],
     [
       "preprocess = [None, None]",
       /hooks\.py: preprocess has 2 functions, but there is 1 model; expected one function per model, None = no hook\./,
