@@ -146,6 +146,11 @@ export interface Model {
    */
   readonly isSteady?: boolean;
   /**
+   * True if its thread holds memory that its end would not give back, as koffi's for calls into C libraries: later
+   * models of the driver get the thread. Nothing of the model may stay in it after {@link close}. Default false.
+   */
+  readonly keepsThread?: boolean;
+  /**
    * Inputs on which the model probably runs, the likeliest first, if the default signature takes any names and
    * dtypes.
    */

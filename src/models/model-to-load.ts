@@ -1,6 +1,7 @@
 import type { RawOptions } from "../drivers/option-table.ts";
 import type { FoundDriver } from "../drivers/registry.ts";
 import type { Logger } from "../observability/logger.ts";
+import type { KeptThreads } from "./threads/kept-threads.ts";
 import type { SharedThreads } from "./threads/shared-threads.ts";
 
 /** A model as the command line or a hook names it. */
@@ -31,6 +32,8 @@ export interface StartModelOptions {
   readonly signal?: AbortSignal;
   /** Threads for small models; absent = each model has its own. */
   readonly sharedThreads?: SharedThreads;
+  /** Threads that other models have left; absent = each model's thread ends with it. */
+  readonly keptThreads?: KeptThreads;
   readonly log: Logger;
 }
 

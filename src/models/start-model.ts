@@ -17,7 +17,7 @@ import { canShareThread, type ModelToLoad, type StartModelOptions } from "./mode
 import { createModelClient, type ModelClient } from "./threads/model-client.ts";
 import type { ModelThread } from "./threads/model-thread.ts";
 import type { ModelThreadData } from "./threads/model-thread-messages.ts";
-import type { StartModelThread } from "./threads/start-model-thread.ts";
+import { type StartModelThread, startModelThread } from "./threads/start-model-thread.ts";
 import { type ReplacedListener, SupervisedModel } from "./threads/supervised-model.ts";
 
 /** Bytes of the memory that copies have in common. */
@@ -86,9 +86,7 @@ async function startCopies(source: ModelToLoad, options: StartModelOptions): Pro
   const marks = options.isolate ? undefined : takeMark(source);
   let warmUp: (copy: ModelHandle) => Promise<void> = async () => {};
   const runFirst = (thread: ModelThread) => withHandle(thread, warmUp);
-  const starts = options.isolate
-    ? await ownProcesses(source, options)
-    : sharesThread && { start: sharedStart(options) };
+  const starts = options.isolate ? await ownProcesses(source, options) : threadStarts(options, sharesThread);
   const parts = {
     data: { ...toThreadData(source, options, mark), mark: marks?.place },
     log,
@@ -166,8 +164,11 @@ async function withHandle(thread: ModelThread, use: (copy: ModelHandle) => Promi
   await use(handle).finally(() => handle.close());
 }
 
-function sharedStart({ sharedThreads, threads }: StartModelOptions): StartModelThread {
-  return (data, log) => sharedThreads!.start({ ...data, hasThreads: threads !== undefined }, log);
+function threadStarts({ sharedThreads, keptThreads, threads }: StartModelOptions, sharesThread: boolean) {
+  const startAlone = keptThreads?.start ?? startModelThread;
+  const startShared: StartModelThread = (data, log) =>
+    sharedThreads!.start({ ...data, hasThreads: threads !== undefined }, log);
+  return { startAlone, start: sharesThread ? startShared : startAlone };
 }
 
 /** Nearly no server needs the code. */

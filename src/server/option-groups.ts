@@ -2,6 +2,7 @@ import type { Authentication } from "../access/authentication/authentication.ts"
 import { openClientGate } from "../access/client-gate.ts";
 import { PageToken } from "../access/page-token.ts";
 import { TrustedProxies } from "../access/trusted-proxies.ts";
+import { KeptThreads } from "../models/threads/kept-threads.ts";
 import { SharedThreads } from "../models/threads/shared-threads.ts";
 import { LogTail } from "../observability/live/log-tail.ts";
 import { RecentRequests } from "../observability/live/recent-requests.ts";
@@ -31,6 +32,7 @@ export function toLoadOptions(
     workers: hooks.workers,
     ...(keysForAll !== undefined && { keysForAll }),
     ...(models.shareThreads && { sharedThreads: new SharedThreads() }),
+    keptThreads: new KeptThreads(),
     thread: { ...hooks, remoteTls, remoteAuthFile: access.remoteAuthFile, overload },
     recorded: lazyRecordedRequests(settings),
     ...called,

@@ -147,6 +147,7 @@ export class ServedModels {
     for (const source of this.#sources) source.stop();
     await this.manager.close();
     await this.#load?.sharedThreads?.close();
+    await this.#load?.keptThreads?.close();
     this.#overrides.clear();
   }
 

@@ -97,6 +97,7 @@ function createModel(session: OnnxSession, file: ModelFile | undefined, { log }:
   return {
     signatures: labels === undefined ? signatures : labelClasses(signatures, labels),
     isPure: true,
+    keepsThread: true,
     hookArgs: {
       session: createSessionHandle(session, metadata, file?.defaults),
       model_inputs: shapesByName(inputs),

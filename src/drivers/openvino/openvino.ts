@@ -62,6 +62,7 @@ async function loadModel(path: string, { core, options, host }: Loading): Promis
     signatures: { [DEFAULT_SIGNATURE]: network.signature },
     runtime: `OpenVINO ${core.version}`,
     isPure: network.isPure,
+    keepsThread: true,
     concurrency: network.concurrency,
     hookArgs: createHookArgs({ core, device, network, others }),
     predict: (inputs, { outputs, signal, isTrial }) => network.run(inputs, { outputs, signal, isTrial }),

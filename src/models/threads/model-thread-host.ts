@@ -53,6 +53,7 @@ export class ModelThreadHost {
   readonly #ended: Promise<void>;
   #watch: HeartbeatWatch | undefined;
   #lastId = 0;
+  #isKept = false;
   #isOpen = true;
   #isOver = false;
 
@@ -71,6 +72,11 @@ export class ModelThreadHost {
   /** True while models may be loaded in it. */
   get isOpen(): boolean {
     return this.#isOpen;
+  }
+
+  /** True once a model in it has asked for the thread to be kept: see {@link Model.keepsThread}. */
+  get isKept(): boolean {
+    return this.#isKept;
   }
 
   /** Number of its models. */
@@ -96,11 +102,13 @@ export class ModelThreadHost {
       createDeferred<LostThread>(),
     ];
     const model: HostedModel = { id, log, loaded, unloaded, lost };
+    if (this.#models.size === 0) this.#unwatch();
     this.#models.set(id, model);
     const { name, path, options, threads, copies, laneMark, mark } = source;
     this.#say({ load: { id, name, path, options, threads, copies, laneMark, mark } });
     try {
       const facts = await loaded.promise;
+      this.#isKept ||= facts.facts.keepsThread === true;
       // Not before: a large model blocks its thread while it loads, which is not a stall.
       this.#watch ??= this.#startWatch();
       return this.#toThread(model, facts);
@@ -152,6 +160,11 @@ export class ModelThreadHost {
     return new HeartbeatWatch(stallMs, () => this.#lose(`has hung for ${stallMs} ms`), this.#heartbeat);
   }
 
+  #unwatch(): void {
+    this.#watch?.stop();
+    this.#watch = undefined;
+  }
+
   /** Gives the thread up, and with it the models that load in it. */
   #lose(why: string): void {
     this.#isOpen = false;
@@ -165,23 +178,23 @@ export class ModelThreadHost {
 
   /** An uncaught error of a driver ends its thread: the ports to it close, and the requests on them fail. */
   #listen(): void {
-    const log = this.#log;
     let isReported = false;
     this.#worker.on("message", (event: unknown) => {
       if (isModelThreadEvent(event)) this.#receive(event);
       else if (!isReported) {
         isReported = true;
-        log.warn("a driver posted a message to the thread's parent port, which is the server's; it was ignored");
+        this.#log.warn("a driver posted a message to the thread's parent port, which is the server's; it was ignored");
       }
     });
     this.#worker.on("error", (reason) => {
-      log.error("a model's thread failed", { err: reason });
+      const logs = new Set(Array.from(this.#models.values(), ({ log }) => log));
+      for (const log of logs.size > 0 ? logs : [this.#log]) log.error("a model's thread failed", { err: reason });
       const failure = failedPrecondition(`The model's thread failed: ${reasonText(reason)}`, reason);
       for (const { loaded } of this.#models.values()) loaded.reject(failure);
     });
     void this.#ended.then(() => {
       this.#isOver = true;
-      this.#watch?.stop();
+      this.#unwatch();
       this.#lose("ended");
       for (const { unloaded } of this.#models.values()) unloaded.resolve();
     });

@@ -102,12 +102,15 @@ export class SharedThreads {
     return started;
   }
 
-  /** Keeps one thread without models for the next version: as long as any other has models, else for a while. */
+  /**
+   * Keeps one thread without models for the next version: as long as any other has models, else for a while; for good
+   * if its driver asks for it ({@link Model.keepsThread}).
+   */
   async #tidy(driver: DriverThreads): Promise<void> {
     const open = driver.hosts.filter(({ isOpen }) => isOpen);
     const empty = open.filter(({ size }) => size === 0);
     const spare = this.#isClosed ? undefined : empty[0];
-    if (spare !== undefined && empty.length === open.length)
+    if (spare?.isKept === false && empty.length === open.length)
       driver.end = setTimeout(() => void spare.end(), this.#spareMs).unref();
     await Promise.all(empty.filter((host) => host !== spare).map((host) => host.end()));
   }

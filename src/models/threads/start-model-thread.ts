@@ -7,6 +7,5 @@ import type { ModelThreadData } from "./model-thread-messages.ts";
 export type StartModelThread = (data: ModelThreadData, log: Logger) => Promise<ModelThread>;
 
 /** Starts a thread, loads a model in it and resolves once it can predict; throws what loading threw. */
-export function startModelThread(data: ModelThreadData, log: Logger): Promise<ModelThread> {
-  return new ModelThreadHost({ ...data, isShared: false }, log).load(data, log);
-}
+export const startModelThread: StartModelThread = (data, log) =>
+  new ModelThreadHost({ ...data, isShared: false }, log).load(data, log);

@@ -47,6 +47,7 @@ export function createNativeModel(
     signatures,
     concurrency,
     isPure,
+    keepsThread: true,
     runtime,
     ...(unserved !== undefined && { unserved }),
     checksShapes: true,

@@ -1,0 +1,46 @@
+import type { Logger } from "../../observability/logger.ts";
+import { ModelThreadHost } from "./model-thread-host.ts";
+import type { ModelThreadData } from "./model-thread-messages.ts";
+import type { StartModelThread } from "./start-model-thread.ts";
+
+/** Threads without a model that are kept, at most: 5 MB each. */
+const MOST_SPARES = 4;
+
+/** A thread that waits for another model. */
+interface SpareThread {
+  /** The models that may have it: those of one driver. */
+  readonly key: string;
+  readonly host: ModelThreadHost;
+}
+
+/** Threads of models that ask for it ({@link Model.keepsThread}), which later models of their driver get. */
+export class KeptThreads {
+  /** The one that has waited longest is the first. */
+  #spares: SpareThread[] = [];
+  #isClosed = false;
+
+  /** Starts a model in a thread that an earlier one has left, or in a new one. */
+  readonly start: StartModelThread = (data, log) => {
+    const key = JSON.stringify([data.driver, data.stallMs]);
+    const spare = this.#spares.findLast((each) => each.key === key && each.host.isOpen);
+    this.#spares = this.#spares.filter((each) => each !== spare && each.host.isOpen);
+    const host = spare?.host ?? this.#startHost(key, data, log);
+    return host.load(data, log);
+  };
+
+  /** Ends the threads that have no model, and later ones as soon as they have none; resolves once the former have ended. */
+  async close(): Promise<void> {
+    this.#isClosed = true;
+    await Promise.all(this.#spares.splice(0).map(({ host }) => host.end()));
+  }
+
+  #startHost(key: string, data: ModelThreadData, log: Logger): ModelThreadHost {
+    const onEmpty = async () => {
+      if (this.#isClosed || !host.isKept) return host.end();
+      this.#spares.push({ key, host });
+      if (this.#spares.length > MOST_SPARES) await this.#spares.shift()?.host.end();
+    };
+    const host: ModelThreadHost = new ModelThreadHost({ ...data, isShared: false, onEmpty }, log);
+    return host;
+  }
+}
