@@ -78,6 +78,8 @@ export class ModelMemory implements Planned {
   /** In the order in which they came. */
   readonly #waiting = new Set<Waiting>();
   readonly #unloadable = new Set<Unloadable>();
+  /** Copies that were chosen for a load, until they are gone. */
+  readonly #leaving = new Set<Unloadable>();
   /** Sizes of models that were loaded before, by name. */
   readonly #known = new Map<string, KnownSize>();
   /** Number of loads that have begun. */
@@ -156,31 +158,46 @@ export class ModelMemory implements Planned {
   #serve(waiting: Waiting): number {
     const { isChecked, free = freeMemory } = this.#options;
     const action = this.#plan(waiting, isChecked ? free() : undefined);
-    if (action === undefined) return roomWakeOf(waiting, this.#book, performance.now());
+    if (action === undefined || action.do === "wait") return roomWakeOf(waiting, this.#book, performance.now());
     if (action.do === "park") {
       void this.#makeRoom(waiting, action.copies);
       return Number.POSITIVE_INFINITY;
     }
     this.#waiting.delete(waiting);
-    if (action.do === "take") waiting.share.resolve(this.#take(waiting));
-    else waiting.share.reject(action.error);
+    if (action.do === "refuse") waiting.share.reject(action.error);
+    else waiting.share.resolve(this.#take(waiting));
     return Number.POSITIVE_INFINITY;
   }
 
   async #makeRoom(waiting: Waiting, copies: readonly Unloadable[]): Promise<void> {
     const book = this.#book;
     waiting.again = Number.POSITIVE_INFINITY;
-    // Copies leave one after the other, once this turn is over.
-    await Promise.resolve();
-    await unloadAll(copies);
+    await this.#unload(copies);
     waiting.again = this.#book === book ? performance.now() + AGAIN_MS : 0;
     this.changed();
   }
 
+  async #unload(copies: readonly Unloadable[]): Promise<void> {
+    for (const one of copies) this.#leaving.add(one);
+    // Copies leave one after the other, once this turn is over.
+    await Promise.resolve();
+    const unload = (one: Unloadable) =>
+      one.unload("others need its memory").finally(() => void this.#leaving.delete(one));
+    await Promise.all(copies.map(unload));
+  }
+
   #plan(need: MemoryDemand, free?: FreeMemory): RoomAction<Unloadable> | undefined {
     const isLimited = Number.isFinite(this.#book.maxBytes);
-    const idle = isLimited ? [...this.#unloadable].filter(({ isIdle }) => isIdle) : [];
-    return planRoom({ need, book: this.#book, idle, free, now: performance.now() });
+    const idle = isLimited ? [...this.#unloadable].filter((one) => one.isIdle && !this.#leaving.has(one)) : [];
+    return planRoom({ need, book: this.#book, idle, promisedBytes: this.#promisedBytes, free, now: performance.now() });
+  }
+
+  /** What loads need for which copies are on their way, less what these have. */
+  get #promisedBytes(): number {
+    let bytes = 0;
+    for (const { again, bytes: needed } of this.#waiting) if (again === Number.POSITIVE_INFINITY) bytes += needed;
+    for (const { memoryBytes } of this.#leaving) bytes -= memoryBytes;
+    return bytes;
   }
 
   /** Starts the measurement of a load; returns a function of the estimate that gives the size that counts. */
@@ -218,7 +235,7 @@ export class ModelMemory implements Planned {
         if (now > this.#book.maxBytes) throw tooLarge({ what, bytes: now }, this.#book);
         this.#known.set(what, { expected, bytes: now });
         const action = this.#plan({ what, bytes: 0, since: this.#book.lastLoad });
-        if (action?.do === "park") await unloadAll(action.copies);
+        if (action?.do === "park") await this.#unload(action.copies);
         return now;
       },
       release: () => {
@@ -233,10 +250,6 @@ export class ModelMemory implements Planned {
     this.#book = { ...other, usedBytes: used + usedBytes, loads: count + loads, loadingBytes: loading + loadingBytes };
     this.changed();
   }
-}
-
-function unloadAll(copies: readonly Unloadable[]): Promise<unknown> {
-  return Promise.all(copies.map((one) => one.unload("others need its memory")));
 }
 
 function ofThisProcess(): number {

@@ -1,5 +1,7 @@
+import { setImmediate } from "node:timers/promises";
 import { describe, expect, it, onTestFinished, vi } from "vitest";
 import { createSilentLogger } from "../../src/observability/logger.ts";
+import { createDeferred } from "../../src/platform/async/promises.ts";
 import type { FreeMemory } from "../../src/platform/limits/memory/free-memory.ts";
 import { Executor } from "../../src/serving/executor.ts";
 import type { MemoryShare, ModelMemory } from "../../src/serving/model-memory.ts";
@@ -59,6 +61,25 @@ describe("a model that is to be loaded", () => {
     memory.changed();
     await share;
     expect(unloaded).toEqual(["busy"]);
+  });
+
+  it("has copies unloaded that were not chosen for another one, which go at the same time", async () => {
+    const { memory, unloaded, load } = limited(100);
+    const gone = createDeferred<void>();
+    for (const [index, name] of ["a", "b", "c", "d"].entries()) {
+      const one = await load(name, 25, index);
+      one.unload = async () => {
+        memory.delete(one);
+        unloaded.push(name);
+        await gone.promise;
+        one.share.release();
+      };
+    }
+    const shares = Promise.all([memory.reserve(needs(40)), memory.reserve(needs(40)), memory.reserve(needs(10))]);
+    await setImmediate();
+    expect(unloaded).toEqual(["a", "b", "c", "d"]);
+    gone.resolve();
+    await shares;
   });
 
   it("asks a copy that counts as idle and gives nothing again later, not all the time", async () => {

@@ -36,7 +36,10 @@ export interface IdleCopy {
 interface Seen<Copy> {
   readonly need: MemoryDemand;
   readonly book: MemoryBook;
+  /** Those that were not chosen for another load. */
   readonly idle: readonly Copy[];
+  /** What loads need for which copies were chosen, less what these have, in bytes; absent = there are none. */
+  readonly promisedBytes?: number;
   /** Memory that is free besides, with the name of the machine or container; undefined = not known, or any will do. */
   readonly free?: { readonly bytes: number; readonly of: string } | undefined;
   readonly now: number;
@@ -44,7 +47,7 @@ interface Seen<Copy> {
 
 /** The next step of a load that waits for room, and the row that says so. */
 export type RoomAction<Copy> =
-  | { readonly row: string; readonly do: "take" }
+  | { readonly row: string; readonly do: "take" | "wait" }
   | { readonly row: string; readonly do: "refuse"; readonly error: ServingError }
   | { readonly row: string; readonly do: "park"; readonly copies: readonly Copy[] };
 
@@ -57,27 +60,30 @@ const MAX_FACTOR = 4;
 /** Smaller models are not measured: they are lost in the process's usual changes of memory. */
 const MIN_MEASURED_BYTES = 32 * 1024 * 1024;
 
-/** The next step of a load that waits for room: the first row that holds; undefined = it waits on. */
+/**
+ * The next step of a load that waits for room, the first that holds; undefined = it waits on. The rows:
+ *
+ * - R1: it is larger than all may be together.
+ * - R2: there is room.
+ * - R3: copies that were chosen for it are on their way.
+ * - R4: the machine has no room, and no load under way may turn out smaller.
+ * - R5: idle copies together have enough; those that were not used for longest go, and no more than it needs. Copies that
+ *   count as idle and give nothing are not asked for ever.
+ * - R6: models in use did not become idle in time.
+ */
 export function planRoom<Copy extends IdleCopy>(seen: Seen<Copy>): RoomAction<Copy> | undefined {
-  const { need, book, idle, free, now } = seen;
+  const { need, book, idle, promisedBytes = 0, free, now } = seen;
   const lacking = book.usedBytes + need.bytes - book.maxBytes;
   const isFree = free === undefined || need.bytes <= free.bytes - book.loadingBytes;
-  // R1: it is larger than all may be together.
+  const lateMs = now - endOfWait(need, book);
   if (need.bytes > book.maxBytes) return { row: "R1", do: "refuse", error: tooLarge(need, book) };
-  // R2: there is room.
   if (lacking <= 0 && isFree) return { row: "R2", do: "take" };
-  // R6: those that were chosen for it are on their way.
-  if (now < (need.again ?? 0)) return undefined;
-  // R5: the machine has no room, and no load under way may turn out smaller.
+  if (now < (need.again ?? 0)) return { row: "R3", do: "wait" };
   if (lacking <= 0 && free !== undefined && book.loads === 0)
-    return { row: "R5", do: "refuse", error: notFree(need, free) };
-  // R3: idle copies together have enough; those that were not used for longest go, and no more than it needs. Copies
-  // that count as idle and give nothing are not asked for ever.
-  const mayPark = lacking > 0 && now <= endOfWait(need, book) + WAIT_MS;
-  const copies = mayPark ? leastUsed(idle, lacking) : [];
-  if (copies.length > 0) return { row: "R3", do: "park", copies };
-  // R4: models in use did not become idle in time.
-  return now > endOfWait(need, book) ? { row: "R4", do: "refuse", error: allInUse(need, book) } : undefined;
+    return { row: "R4", do: "refuse", error: notFree(need, free) };
+  const copies = lacking > 0 && lateMs <= WAIT_MS ? leastUsed(idle, lacking + promisedBytes) : [];
+  if (copies.length > 0) return { row: "R5", do: "park", copies };
+  return lateMs > 0 ? { row: "R6", do: "refuse", error: allInUse(need, book) } : undefined;
 }
 
 /** The time at which a load that waits has to be planned again without an event. */

@@ -80,7 +80,7 @@ const FAILURE_HOLD_MS = 1000;
 /** The table: the first row that holds acts. A wait has no row; {@link wakeOf} knows its end. */
 const ROWS: readonly Row[] = [
   // Others need its memory. They have chosen it as an idle one; if it is not any more, they choose again.
-  row("R3", "resident", {
+  row("I2", "resident", {
     when: ({ copy }) => copy.crowds !== undefined,
     act: ({ copy: { crowds = "" }, use }) => (isUnused(use) ? { do: "park", why: crowds } : { do: "stay" }),
   }),

@@ -58,10 +58,10 @@ describe("a copy in memory", () => {
     ["resident", "idle 5s used -4s", "wait 1s"],
     ["resident", "idle 5s used -6s held", "wait 5s"],
     ["resident", "idle 5s used -6s replaced", "wait 5s"],
-    ["crowded", "", "R3 park: others need its memory"],
-    ["crowded", "held", "R3 stay"],
-    ["crowded", "idle 5s used -6s held", "R3 stay"],
-    ["crowded", "idle 5s used -6s replaced", "R3 stay"],
+    ["crowded", "", "I2 park: others need its memory"],
+    ["crowded", "held", "I2 stay"],
+    ["crowded", "idle 5s used -6s held", "I2 stay"],
+    ["crowded", "idle 5s used -6s replaced", "I2 stay"],
   ])("that is %s, with %j: %s", (copy, use, expected) => {
     expect(planned(toCopy(copy), toUse(use))).toBe(expected);
   });
@@ -91,7 +91,7 @@ describe("a copy without memory", () => {
 describe("an idle copy that other models need", () => {
   test.each([
     ["resident", "idle 5s used -5s needed by others", "I1 park: no request for 5 s"],
-    ["crowded", "needed by others", "R3 park: others need its memory"],
+    ["crowded", "needed by others", "I2 park: others need its memory"],
     ["resident", "idle 5s used -6s needed by others held", "wait 5s"],
     ["parked demand", "needed by others", "I3 load at once"],
     ["failed 0s demand", "needed by others", "I3 load at once"],
@@ -121,7 +121,7 @@ const failed: Event = { is: "failed", error: BROKEN };
 describe("what follows from events", () => {
   test("a request that comes while memory is given back waits for that, and then for one load", () => {
     const { copy, done } = follow("resident", crowded, demanded(), demanded(), { is: "freed" });
-    expect(done).toEqual(["R3 park: others need its memory", "I3 load"]);
+    expect(done).toEqual(["I2 park: others need its memory", "I3 load"]);
     expect(copy).toEqual({ is: "loading", demand: "in turn", isAtOnce: false });
     expect(step(copy, { is: "loaded" }, NOW)).toEqual({ is: "resident" });
   });
@@ -149,7 +149,7 @@ describe("what follows from events", () => {
   });
 
   test("a copy that is in use gives no memory, and owes none once it is idle", () => {
-    const copy = step(toCopy("crowded"), { row: "R3", do: "stay" }, NOW);
+    const copy = step(toCopy("crowded"), { row: "I2", do: "stay" }, NOW);
     expect(copy).toEqual(toCopy("resident"));
     expect(plan(copy, UNUSED, NOW)).toBeUndefined();
   });
