@@ -16,13 +16,15 @@ export interface LoadOrder {
   /** As it is now; default: nothing has to be prepared, and its files are wanted. */
   readonly facts?: () => Partial<loads.LoadFacts>;
   readonly prepare?: (step: loads.Step, signal: AbortSignal) => Promise<void>;
+  /** Called if nothing is to be loaded. */
+  readonly onKeep?: () => void;
   /** Called when its files begin to be loaded. */
   readonly onLoad?: () => void;
   /** Called after each try that fails. */
   readonly onFailure?: (reason: unknown, isTriedAgain: boolean) => void;
 }
 
-const PLAIN = { hooksAlone: false, hasNeeds: false, isFetched: false, isWanted: true };
+const PLAIN = { isServed: false, hooksAlone: false, hasNeeds: false, isFetched: false, isWanted: true };
 
 /** The places of the loads that run at once, and those that wait for one, in their order. */
 export class LoadPlaces {
@@ -80,8 +82,8 @@ export class LoadRun implements Planned {
   }
 
   /**
-   * Resolves with what has been loaded, or with nothing if only its hooks had to be replaced; rejects with the reason
-   * of the last try, or its signal's.
+   * Resolves with what has been loaded, or with nothing if that serves already, or only its hooks had to be replaced;
+   * rejects with the reason of the last try, or its signal's.
    */
   get result(): Promise<Servable | undefined> {
     return this.#result.promise;
@@ -127,9 +129,18 @@ export class LoadRun implements Planned {
     if (action.do === "prepare") void this.#prepare(action.step);
     else if (action.do === "load") void this.#loadFiles();
     else if (action.do === "give up") this.#givingUp.abort(action.reason);
+    else if (action.do === "keep") this.#keep();
     else if (action.do === "serve") this.#result.resolve(this.#servable);
     else if (action.do === "end") this.#result.reject(action.reason);
     else if (action.do === "fail") this.#fail(action);
+  }
+
+  #keep(): void {
+    try {
+      this.#order.onKeep?.();
+    } finally {
+      this.#result.resolve(undefined);
+    }
   }
 
   async #prepare(step: loads.Step): Promise<void> {

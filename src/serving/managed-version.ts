@@ -11,7 +11,7 @@ import { ServedCopy } from "./served-copy.ts";
 import type { VersionContext } from "./version-context.ts";
 import { VersionNeeds } from "./version-needs.ts";
 import type { VersionState, VersionStatus } from "./version-status.ts";
-import { changesHooksAlone, TargetPursuit, VersionTarget } from "./version-target.ts";
+import { keptFacts, TargetPursuit, VersionTarget } from "./version-target.ts";
 
 /** One version of a model, which is loaded, reloaded and unloaded, one change at a time. */
 export class ManagedVersion {
@@ -40,7 +40,6 @@ export class ManagedVersion {
   /** The load for a target that runs; it would hold the servable. */
   #run: LoadRun | undefined;
 
-  /** `onChange` is called after each change of {@link status}. */
   constructor(model: string, version: bigint, on: VersionContext<ManagedVersion>) {
     this.model = model;
     this.version = version;
@@ -109,10 +108,7 @@ export class ManagedVersion {
     void this.#pursuit.aim(new VersionTarget(aspired, { retries, mayKeepModel: true }));
   }
 
-  /**
-   * Loads these files again, in one try. What was loaded answers until they do, and
-   * stays when that fails; then this rejects.
-   */
+  /** Loads these files again, in one try. What was loaded answers until they do; it stays if this rejects. */
   reload(aspired: AspiredVersion): Promise<void> {
     return this.#pursuit.aim(new VersionTarget(aspired));
   }
@@ -176,13 +172,14 @@ export class ManagedVersion {
       signal,
       limits: this.#limits(target.retries),
       facts: () => ({
-        hooksAlone: changesHooksAlone(target, this.#loaded, this.#servable),
+        ...keptFacts(target, this.#loaded, this.#servable),
         hasNeeds: this.#needs.names.length > 0,
         isFetched: target.aspired?.prepare !== undefined,
         // By now, something else may be wanted.
         isWanted: this.#pursuit.target === target,
       }),
       prepare: (step) => this.#prepare(step, target, signal),
+      onKeep: () => this.#reach(target),
       onLoad: () => {
         if (this.#servable === undefined) this.#enter("LOADING", this.#failure);
         this.#hooksReadAt = performance.now();
@@ -219,8 +216,12 @@ export class ManagedVersion {
   async #replaceHooks(target: VersionTarget, signal: AbortSignal): Promise<void> {
     this.#hooksReadAt = performance.now();
     await unlessAborted((this.#servable as ServedCopy).reload(), signal);
-    this.#loaded = target;
     this.#generation++;
+    this.#reach(target);
+  }
+
+  #reach(target: VersionTarget): void {
+    this.#loaded = target;
     target.reach();
     this.#enter("AVAILABLE", undefined);
   }
@@ -248,12 +249,10 @@ export class ManagedVersion {
 
   async #replace(target: VersionTarget, loaded: Servable): Promise<void> {
     const old = this.#servable;
-    this.#loaded = target;
     this.#servable = this.#onDemand(loaded);
     this.#generation++;
     this.#needs.load(target.aspired?.needs);
-    target.reach();
-    this.#enter("AVAILABLE", undefined);
+    this.#reach(target);
     if (old !== undefined) await this.#retire(old);
   }
 

@@ -1,6 +1,7 @@
 import { ServingError } from "../errors.ts";
 import { createDeferred } from "../platform/async/promises.ts";
 import type { AspiredVersion } from "./aspired-model.ts";
+import type { LoadFacts } from "./plan/loads.ts";
 import type { ServedCopy } from "./served-copy.ts";
 
 /** One decision on the state that a version of a model should reach. */
@@ -110,15 +111,16 @@ export class TargetPursuit {
   }
 }
 
-/**
- * Checks that two targets differ in their hooks only, so that the loaded servable can serve the new one with new hooks.
- */
-export function changesHooksAlone(
-  { aspired, mayKeepModel }: VersionTarget,
+/** Facts of a load about what is loaded already. */
+export function keptFacts(
+  target: VersionTarget,
   loaded: VersionTarget | undefined,
   servable: ServedCopy | undefined,
-): boolean {
+): Pick<LoadFacts, "isServed" | "hooksAlone"> {
+  const { aspired, mayKeepModel } = target;
+  if (!mayKeepModel || servable === undefined) return { isServed: false, hooksAlone: false };
+  const isServed = aspired?.fingerprint === loaded?.aspired?.fingerprint;
   const print = aspired?.modelFingerprint;
-  if (!mayKeepModel || print === undefined || print !== loaded?.aspired?.modelFingerprint) return false;
-  return servable?.isLoaded === true && servable.sources().length > 0;
+  const isSameModel = print !== undefined && print === loaded?.aspired?.modelFingerprint;
+  return { isServed, hooksAlone: isSameModel && servable.isLoaded && servable.sources().length > 0 };
 }

@@ -51,6 +51,8 @@ export type Step = "hooks" | "needs" | "files";
 
 /** Everything outside a load that decides about it, looked at just before it is planned. */
 export interface LoadFacts {
+  /** True if what is to be loaded serves already. */
+  readonly isServed: boolean;
   /** True if what serves needs other hooks alone. */
   readonly hooksAlone: boolean;
   /** True if its stages name other models. */
@@ -76,7 +78,8 @@ export type LoadEvent =
 /** Something to be done with a load. */
 type Deed =
   | { readonly do: "prepare"; readonly step: Step }
-  | { readonly do: "queue" | "try again" | "let go" | "serve" }
+  /** `keep`: it ends, since nothing is to be done. */
+  | { readonly do: "keep" | "queue" | "try again" | "let go" | "serve" }
   | { readonly do: "load"; readonly hasPlace: boolean }
   | { readonly do: "give up"; readonly reason: unknown }
   /** Ends it without a word. */
@@ -112,6 +115,11 @@ const ROWS: readonly Row[] = [
   row("L1", ["loading"], {
     when: ({ cancelled }) => cancelled !== undefined,
     act: ({ cancelled }) => ({ do: "give up", reason: cancelled?.reason }),
+  }),
+  // Something else was wanted meanwhile, and has not begun.
+  row("L0", ["due"], {
+    when: ({ at }, { isServed }) => at.after === undefined && isServed,
+    act: () => ({ do: "keep" }),
   }),
   // The model stays, whatever it needs, and takes no place.
   row("L2", ["due"], {
@@ -226,6 +234,7 @@ export function afterAction(load: Load, action: LoadAction, now: number): Load {
       return { ...load, at: { is: "due" } };
     case "fail":
       return action.isLast ? { ...load, at: { is: "over" } } : rest(load, now);
+    case "keep":
     case "serve":
     case "end":
       return { ...load, at: { is: "over" } };

@@ -13,7 +13,14 @@ import {
 
 const NOW = 100_000;
 const ORDER = orderLoad({ version: 3n, timeoutMs: 5000, retries: 2, maxPauseMs: 3000 });
-const PLAIN: LoadFacts = { hooksAlone: false, hasNeeds: false, isFetched: false, isWanted: true, hasTurn: false };
+const PLAIN: LoadFacts = {
+  isServed: false,
+  hooksAlone: false,
+  hasNeeds: false,
+  isFetched: false,
+  isWanted: true,
+  hasTurn: false,
+};
 
 /** Loads by words: `loading 5s` (left), `failed`, `failed last`, `queued at once`, `due after needs`, `… cancelled`. */
 function toLoad(words: string): Load {
@@ -40,6 +47,7 @@ function toLoad(words: string): Load {
 function toFacts(words: string): LoadFacts {
   const is = (name: string) => words.includes(name);
   return {
+    isServed: is("served"),
     hooksAlone: is("hooks alone"),
     hasNeeds: is("needs"),
     isFetched: is("fetched"),
@@ -67,6 +75,8 @@ describe("a load", () => {
   test.each([
     ["due", "", "L5 queue"],
     ["due", "hooks alone, needs, fetched", "L2 prepare hooks"],
+    ["due", "served, hooks alone, needs, fetched", "L0 keep"],
+    ["after needs", "served", "L5 queue"],
     ["due", "needs, fetched", "L3 prepare needs"],
     ["after needs", "needs, fetched", "L4 prepare files"],
     ["after files", "needs, fetched", "L5 queue"],

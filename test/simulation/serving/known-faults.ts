@@ -17,21 +17,6 @@ export interface KnownFault {
 /** A test fails for one that does not show any more. */
 export const KNOWN_FAULTS: readonly KnownFault[] = [
   {
-    what: "a version is loaded again that is served and wanted again before its drop or its replacement has begun",
-    reason: "A pursuit compares files with those wanted last, not with those that are served.",
-    violates: "P4",
-    shape: "wanted otherwise since its load",
-    history: {
-      ...DAY,
-      given: { "open a/1 p2": [{ ms: 1000 }] },
-      commands: [
-        { at: 0, do: "wish", models: [{ name: "a", versions: [{ version: 1, print: "p1" }] }] },
-        { at: 100, do: "wish", models: [{ name: "a", versions: [{ version: 1, print: "p2" }] }] },
-        { at: 200, do: "wish", models: [{ name: "a", versions: [{ version: 1, print: "p1" }] }] },
-      ],
-    },
-  },
-  {
     what: "a request that has leased an unloaded version before its replacement loads the new files once more, for itself alone",
     reason:
       "A lease is of one copy, and a copy loads what its version serves now, though another copy of that is there.",

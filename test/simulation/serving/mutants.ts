@@ -122,4 +122,46 @@ export const MUTANTS: readonly Mutant[] = [
     from: 'policy.executor.tell(this, { is: "failed", error });\n      this.#arrive().reject(error);',
     to: 'policy.executor.tell(this, { is: "failed", error });',
   },
+  {
+    what: "frees a model at once although requests hold it",
+    file: "managed-version.ts",
+    from: "await settlesWithin(old.leases.idle(), RETIRE_MS);",
+    to: "",
+  },
+  {
+    what: "drops the old version before another answers",
+    file: "plan/versions.ts",
+    from: 'return answers ? ({ row: "V4", do: "drop", version } as const) : []',
+    to: 'return { row: "V4", do: "drop", version } as const;',
+  },
+  {
+    what: "keeps a version that nobody wants",
+    file: "plan/versions.ts",
+    from: 'if (!served.includes(version)) return { row: "V3", do: "drop", version } as const;',
+    to: "if (!served.includes(version)) return []",
+  },
+  {
+    what: "moves a label before its version answers",
+    file: "plan/versions.ts",
+    from: "if (allowUnavailable || served.includes(version)) planned.set(label, version);",
+    to: "planned.set(label, version);",
+  },
+  {
+    what: "does not end a load of files that were replaced",
+    file: "version-target.ts",
+    from: "if (isStale || !this.#steps.isLoading()) this.#abort.abort();",
+    to: "",
+  },
+  {
+    what: "forgets a target that comes while it changes",
+    file: "version-target.ts",
+    from: "while (this.#done !== this.#target) {",
+    to: "{",
+  },
+  {
+    what: "says available before the first load ends",
+    file: "managed-version.ts",
+    from: 'this.#enter("LOADING", this.#failure);\n        this.#hooksReadAt',
+    to: 'this.#enter("AVAILABLE", this.#failure);\n        this.#hooksReadAt',
+  },
 ];
