@@ -26,7 +26,7 @@ class Asking {
   #isOver = false;
 
   constructor(job: NeighbourJob) {
-    this.#threads = new WatchedThreads(job.pid, job.hasListeners);
+    this.#threads = new WatchedThreads(job.pid);
     for (const way of job.ways) for (const wire of WIRES) void this.#askOn(way, createAsker(way, wire, job), wire);
   }
 

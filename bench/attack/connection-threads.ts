@@ -1,4 +1,4 @@
-import { closeSync, openSync, readdirSync, readSync } from "node:fs";
+import { closeSync, existsSync, openSync, readdirSync, readFileSync, readSync } from "node:fs";
 
 const NS_PER_MS = 1e6;
 const scratch = Buffer.alloc(128);
@@ -39,14 +39,12 @@ class ProcessThread {
   }
 }
 
-/** The threads of a process that connections wait for: its main thread, or any of them. */
+/** The threads of a process that connections wait for: its main thread, and those that listen. */
 export class ConnectionThreads {
   readonly #threads: readonly ProcessThread[];
 
-  /** `hasListeners`: other threads than the main one read and write. */
-  constructor(pid: number, hasListeners = false) {
-    const ids = hasListeners ? threadsOf(pid) : [pid];
-    this.#threads = ids.map((id) => new ProcessThread(pid, id));
+  constructor(pid: number) {
+    this.#threads = [pid, ...listenersOf(pid)].map((id) => new ProcessThread(pid, id));
   }
 
   times(): readonly SchedulerTimes[] {
@@ -69,11 +67,18 @@ export function mostOf(before: readonly SchedulerTimes[], after: readonly Schedu
   return { busyMs, delayMs };
 }
 
-function threadsOf(pid: number): readonly (number | string)[] {
+/** By the name that the server has given to each of them. */
+function listenersOf(pid: number): readonly string[] {
+  const tasks = `/proc/${pid}/task`;
+  return existsSync(tasks) ? readdirSync(tasks).filter((id) => hasName(`${tasks}/${id}/comm`, "listener")) : [];
+}
+
+function hasName(path: string, name: string): boolean {
   try {
-    return readdirSync(`/proc/${pid}/task`);
+    return readFileSync(path, "latin1").trim() === name;
   } catch {
-    return [pid];
+    // It has ended.
+    return false;
   }
 }
 

@@ -35,7 +35,7 @@ async function attackKind(rows: readonly AttackRow[], neighbours: Neighbours, ms
   const [configuration] = configurationsOf(first);
   if (configuration === undefined) return [];
   const server = await AttackedServer.start(first, configuration);
-  await neighbours.begin(server, first, configuration);
+  await neighbours.begin(server, first);
   await wait(ALONE_MS);
   const alone = await neighbours.report();
   const end = performance.now() + ms;

@@ -27,7 +27,6 @@ export interface NeighbourJob {
   readonly http: string;
   readonly pid: number;
   readonly authorization?: string | undefined;
-  readonly hasListeners: boolean;
   readonly ways: readonly WayName[];
   /** `infer`: inference of numbers. `live`: health checks, for models and hooks that an attack keeps busy. */
   readonly asks: "infer" | "live";

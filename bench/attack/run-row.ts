@@ -48,11 +48,11 @@ export class Neighbours {
   }
 
   /** Asks a row's server; resolves once it has answered. */
-  async begin({ target }: AttackedServer, { server }: AttackRow, { hasListeners }: Configuration): Promise<void> {
+  async begin({ target }: AttackedServer, { server }: AttackRow): Promise<void> {
     const asks = BUSY.includes(server) ? "live" : "infer";
     const others: WayName[] = [...(asks === "infer" ? SIZES : []), ...(hasLogins(server) ? ["login" as const] : [])];
-    this.#tiny.begin({ ...target, hasListeners, asks, ways: ["tiny"] });
-    this.#others.begin({ ...target, hasListeners, asks, ways: others });
+    this.#tiny.begin({ ...target, asks, ways: ["tiny"] });
+    this.#others.begin({ ...target, asks, ways: others });
     // The first requests of each kind take longer.
     const served = new Set<string>();
     let names: readonly string[] = [];
@@ -90,7 +90,7 @@ export interface PreparedRow {
 /** Runs a row; the server is still there then. */
 export async function runRow({ row, configuration, server }: PreparedRow, neighbours: Neighbours): Promise<RowResult> {
   const attack = await row.prepare();
-  await neighbours.begin(server, row, configuration);
+  await neighbours.begin(server, row);
   await wait(BASELINE_MS);
   const baseline = await neighbours.report();
   const began = performance.now();

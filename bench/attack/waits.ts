@@ -7,8 +7,8 @@ export class WatchedThreads {
   readonly #server: ConnectionThreads;
   readonly #self = new ConnectionThreads(process.pid);
 
-  constructor(pid: number, hasListeners: boolean) {
-    this.#server = new ConnectionThreads(pid, hasListeners);
+  constructor(pid: number) {
+    this.#server = new ConnectionThreads(pid);
   }
 
   times(): Times {

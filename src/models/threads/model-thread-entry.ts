@@ -1,7 +1,9 @@
 import { type MessagePort, parentPort, workerData } from "node:worker_threads";
+import { nameThread } from "../../platform/threads/thread-entry.ts";
 import { lowerPriority } from "./start-priority.ts";
 import type { ModelEntryData } from "./waiting-worker.ts";
 
+nameThread("model");
 const { isFirst } = workerData as ModelEntryData;
 const onStarted = isFirst ? () => {} : lowerPriority();
 const { runModelThread } = await import("./run-model-thread.ts");
