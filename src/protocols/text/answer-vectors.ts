@@ -7,9 +7,10 @@ import type { CallOptions, InferenceService, Lease } from "../../serving/inferen
 import { mostRows, type ServableDescription } from "../../serving/servable-description.ts";
 import type { DType } from "../../tensor/dtype.ts";
 import { elementNumbers } from "../../tensor/elements.ts";
+import { reshape } from "../../tensor/packed-tensor.ts";
 import { type ChosenSignature, chooseSignature } from "../../tensor/signature/choose-signature.ts";
 import { toSize } from "../../tensor/signature/signature.ts";
-import { createTensor, createTensors, type Tensor } from "../../tensor/tensor.ts";
+import { createTensor, createTensors, elementCount, type Tensor } from "../../tensor/tensor.ts";
 import { answeredTensors } from "../answered-tensors.ts";
 import {
   COUNTS,
@@ -56,7 +57,7 @@ async function embed(lease: Lease, wish: EmbedWish, call: CallOptions): Promise<
   const { texts, dimensions, request } = wish;
   const { model } = lease.description;
   const made = hasEntry(lease.description, "embed")
-    ? await inferNumbers(lease, { entry: "embed", request, call }, texts.data.length)
+    ? await inferNumbers(lease, { entry: "embed", request, call }, elementCount(texts.shape))
     : await inferVectors(lease, wish, call);
   const { columns } = made;
   if (dimensions !== undefined && columns !== dimensions)
@@ -120,14 +121,12 @@ async function inferVectors(lease: Lease, wish: EmbedWish, call: CallOptions): P
   const model = embeddingModel(lease.description);
   if (model === undefined) throw new ServingError("internal", "The model takes no texts.");
   if (model.counted === undefined) refuseCut(wish, lease.description.model);
-  const texts = wish.texts.data;
-  const size = Math.min(model.maxTexts, texts.length);
+  const count = elementCount(wish.texts.shape);
+  const size = Math.min(model.maxTexts, count);
   const runs: RunAnswer[] = [];
-  for (let from = 0; from < texts.length; from += size) {
-    const some = texts.slice(from, from + size);
-    // The memory of a text may be given away with it, and the others may be in it too.
-    const own = size < texts.length ? some.map((text) => text.slice()) : some;
-    runs.push(await runModel(lease, model, { texts: own, from, wish, call }));
+  for (let from = 0; from < count; from += size) {
+    const texts = size < count ? ownTexts(wish.texts.data.slice(from, from + size)) : wish.texts;
+    runs.push(await runModel(lease, model, { texts, from, wish, call }));
   }
   const [first] = runs;
   const columns = first?.columns ?? 0;
@@ -135,16 +134,22 @@ async function inferVectors(lease: Lease, wish: EmbedWish, call: CallOptions): P
   if (other !== undefined) throw lengthsDiffer(lease.description.model, [columns, other.columns]);
   const headers = first?.headers ?? {};
   const promptTokens = model.counted && runs.reduce((sum, each) => sum + each.tokens, 0);
-  if (size === texts.length && first?.numbers instanceof Float32Array)
+  if (size === count && first?.numbers instanceof Float32Array)
     return { rows: size, columns, numbers: first.numbers, headers, promptTokens };
-  const numbers = new Float32Array(columns * texts.length);
+  const numbers = new Float32Array(columns * count);
   for (const [index, each] of runs.entries()) numbers.set(each.numbers, index * size * columns);
-  return { rows: texts.length, columns, numbers, headers, promptTokens };
+  return { rows: count, columns, numbers, headers, promptTokens };
 }
 
 function lengthsDiffer(model: string, lengths: readonly [number, number]): ServingError {
   const came = lengths.join(" and of ");
   return new ServingError("internal", `The model ${model} gave vectors of ${came} numbers; expected one length.`);
+}
+
+/** The memory of a text may be given away with it, and the others may be in it too. */
+function ownTexts(texts: readonly Uint8Array[]): Tensor<"bytes"> {
+  const own = texts.map((text) => text.slice());
+  return createTensor("bytes", [own.length], own);
 }
 
 interface RunAnswer {
@@ -157,7 +162,7 @@ interface RunAnswer {
 
 /** Texts of one run, of which the first one has the place `from` in the request. */
 interface VectorsRun {
-  readonly texts: readonly Uint8Array[];
+  readonly texts: Tensor<"bytes">;
   readonly from: number;
   readonly wish: EmbedWish;
   readonly call: CallOptions;
@@ -168,22 +173,24 @@ async function runModel(
   { signature, counted, input, output, takesMany, shapeOf }: EmbeddingModel,
   { texts, from, wish, call }: VectorsRun,
 ): Promise<RunAnswer> {
-  const tensor = createTensor("bytes", shapeOf(texts.length), texts);
-  const choices = counted === undefined ? [] : choiceInputs(counted, texts.length, wish);
+  const count = elementCount(texts.shape);
+  // Still packed, if it is: what is unpacked, this thread would pack again.
+  const tensor = reshape(texts, shapeOf(count));
+  const choices = counted === undefined ? [] : choiceInputs(counted, count, wish);
   const inputs = { kind: "tensors", tensors: createTensors([[input, tensor], ...choices]) } as const;
   const outputs = counted === undefined ? [output] : [output, ...COUNTS];
   const answer = await lease.infer({ signature: counted ?? signature, inputs, outputs, call });
   const all = answeredTensors(answer);
   const made = all[output];
-  if (made === undefined || NO_NUMBERS.includes(made.dtype) || !isRows(made, texts.length, takesMany)) {
+  if (made === undefined || NO_NUMBERS.includes(made.dtype) || !isRows(made, count, takesMany)) {
     const came = made === undefined ? "no vectors" : `a tensor of ${made.dtype} of shape [${made.shape}]`;
-    const message = `The model ${lease.description.model} gave ${came} for ${texts.length} texts; expected one vector of numbers for each.`;
+    const message = `The model ${lease.description.model} gave ${came} for ${count} texts; expected one vector of numbers for each.`;
     throw new ServingError("internal", message);
   }
-  const places = texts.map((_, index) => from + index);
+  const places = Array.from({ length: count }, (_, index) => from + index);
   const tokens = counted === undefined ? 0 : countTokens(all, places, wish);
   const numbers = elementNumbers(made, "The model");
-  const columns = numbers.length / texts.length;
+  const columns = numbers.length / count;
   const head = { headers: answer.metadata, tokens };
   const { dimensions = columns } = counted?.mayCut === true ? wish : {};
   if (dimensions >= columns) return { ...head, columns, numbers };
