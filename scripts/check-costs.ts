@@ -1,6 +1,6 @@
 /**
- * Reads texts of others by every way that they enter, at half the longest length and at the longest, and prints the time
- * that this thread computes for it. Fails where twice the text takes more than 2.2 times the time, or the main thread is
+ * Reads texts of others by every way that they enter, at half the longest length and at the longest, and prints its
+ * time, less that without a core. Fails where twice the text takes more than 2.2 times the time, or the main thread is
  * held for over 50 ms, another for over two seconds. Arguments are the beginnings of the names of entries; without them
  * all are measured.
  *
@@ -45,7 +45,7 @@ for (const cost of chosen)
 console.log(failures === 0 ? "All costs are in proportion." : `${failures} costs are not.`);
 process.exitCode = failures === 0 ? 0 : 1;
 
-/** Takes the least times of a text and its half, by us and by `JSON.parse`; each call reads them some times more, in turn. */
+/** Takes the least times of a text and its half, by us and by `JSON.parse`; each call reads them some times more. */
 function measurerOf(cost: TextCost, kind: string): () => Promise<Measured> {
   const texts = [cost.most / 2, cost.most].map(cost.texts[kind]!);
   const ways = [cost, { ...cost, read: parse }];
@@ -58,7 +58,7 @@ function measurerOf(cost: TextCost, kind: string): () => Promise<Measured> {
   };
 }
 
-/** What V8 alone takes for a text of JSON; some have one NaN. */
+/** Reads a text of JSON by V8 alone; some have one NaN. */
 function parse(text: string): unknown {
   return JSON.parse(text.replace("NaN", "0"));
 }

@@ -174,7 +174,7 @@ async function runModel(
   { texts, from, wish, call }: VectorsRun,
 ): Promise<RunAnswer> {
   const count = elementCount(texts.shape);
-  // Still packed, if it is: what is unpacked, this thread would pack again.
+  // Packed as it is: unpacked elements would be packed again, by this thread.
   const tensor = reshape(texts, shapeOf(count));
   const choices = counted === undefined ? [] : choiceInputs(counted, count, wish);
   const inputs = { kind: "tensors", tensors: createTensors([[input, tensor], ...choices]) } as const;

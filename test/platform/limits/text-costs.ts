@@ -415,7 +415,7 @@ async function readForPage(text: string): Promise<unknown> {
   return count;
 }
 
-/** Time that has passed, less the time that this thread was ready but had no core, if the kernel tells it; in milliseconds. */
+/** Time that has passed, less that in which this thread had no core, if the kernel tells it; in milliseconds. */
 function ownTime(): number {
   for (;;) {
     const delayMs = missingMs();
