@@ -1,9 +1,10 @@
 /**
  * Publishes every package of a version, those first that others may name. `npm run release -- --dry-run` shows
- * versions, contents and sizes, what is signed, and what would be pushed in which order, and pushes nothing.
+ * versions, contents and sizes, what is signed, and what would be pushed in which order, and pushes nothing;
+ * `-- --repository URL` writes the repository that provenance is checked against into each package.json.
  */
 import { execFile } from "node:child_process";
-import { existsSync, readdirSync, readFileSync } from "node:fs";
+import { existsSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { parseArgs, promisify } from "node:util";
 import { runCommand } from "../test/helpers/run-command.ts";
@@ -24,7 +25,13 @@ const LAST = "packages/create";
 /** Folders in the order of their publication. */
 const FOLDERS = [...packageFolders().filter((folder) => folder !== LAST), ".", LAST];
 
-const { values } = parseArgs({ options: { "dry-run": { type: "boolean", default: false } } });
+const { values } = parseArgs({
+  options: { "dry-run": { type: "boolean", default: false }, repository: { type: "string" } },
+});
+if (values.repository !== undefined) {
+  writeRepository(values.repository);
+  process.exit();
+}
 const isDry = values["dry-run"];
 const { version } = JSON.parse(readFileSync("package.json", "utf8")) as { version: string };
 
@@ -43,6 +50,20 @@ else for (const { folder, packed } of packages) await publish(folder, packed);
 
 function packageFolders(): readonly string[] {
   return readdirSync("packages").map((name) => join("packages", name));
+}
+
+/** Names the repository in each package.json, to be committed: what is signed is a commit. */
+function writeRepository(address: string): void {
+  const url = `git+${address.replace(/^git\+/, "").replace(/(?:\.git)?\/*$/, "")}.git`;
+  if (!/^git\+https:\/\/[\w.-]+\/[\w.-]+\/[\w.-]+$/.test(url))
+    throw new Error(`--repository is ${address}; expected its address, such as https://github.com/OWNER/NAME.`);
+  for (const folder of FOLDERS) {
+    const repository = { type: "git", url, ...(folder !== "." && { directory: folder }) };
+    const manifest = { ...manifestOf(folder), repository };
+    writeFileSync(join(folder, "package.json"), `${JSON.stringify(manifest, undefined, 2)}\n`);
+    console.log(`${join(folder, "package.json")} names ${url}`);
+  }
+  console.log("Commit them.");
 }
 
 /** Reasons not to publish this checkout, each with what to do. */
@@ -68,9 +89,8 @@ function repositoryProblems(): readonly string[] {
   const wrong = FOLDERS.filter((folder) => !isHome(manifestOf(folder).repository?.url));
   if (wrong.length === 0) return [];
   const files = wrong.map((folder) => join(folder, "package.json")).join(", ");
-  const url = `git+${server}/${home}.git`;
   return [
-    `Provenance needs the repository in ${files}: "repository": { "type": "git", "url": "${url}", "directory": FOLDER }.`,
+    `Provenance needs the repository in ${files}: npm run release -- --repository ${server}/${home}, and commit them.`,
   ];
 }
 

@@ -1,11 +1,12 @@
 import { execFile } from "node:child_process";
-import { mkdtempSync, readFileSync, rmSync } from "node:fs";
+import { cpSync, mkdirSync, mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { tmpdir } from "node:os";
-import { join } from "node:path";
+import { join, resolve } from "node:path";
 import { promisify } from "node:util";
 import { beforeAll, expect, test } from "vitest";
+import { tempFolder } from "../helpers/temp-folder.ts";
 
 /** Names in the order of their publication. */
 const NAMES = ["kserving-client", "kserving-tensorflow", "kserving", "create-kserving"];
@@ -78,6 +79,24 @@ test("what is missing is said, with what to do, and no repository is made up", (
   const lacking = manifests.some(({ repository }) => !repository?.url);
   const named = problems.filter((text) => /^Provenance needs the repository in .*OWNER\/NAME/.test(text ?? ""));
   expect(named).toHaveLength(lacking ? 1 : 0);
+});
+
+test("the repository that the publisher names is written into each package.json, and nothing else changes", async () => {
+  const copy = tempFolder();
+  for (const folder of FOLDERS) {
+    mkdirSync(join(copy, folder), { recursive: true });
+    cpSync(join(folder, "package.json"), join(copy, folder, "package.json"));
+  }
+  const script = [resolve("node_modules/.bin/tsx"), resolve("scripts/release.ts"), "--repository"];
+  const write = (address: string) => promisify(execFile)(process.execPath, [...script, address], { cwd: copy });
+  await expect(write("acme/models")).rejects.toThrow("expected its address, such as https://github.com/OWNER/NAME");
+  await write("https://example.com/acme/models.git");
+  const url = "git+https://example.com/acme/models.git";
+  FOLDERS.forEach((folder, index) => {
+    const repository = { type: "git", url, ...(folder !== "." && { directory: folder }) };
+    const text = readFileSync(join(copy, folder, "package.json"), "utf8");
+    expect(text).toBe(`${JSON.stringify({ ...manifests[index], repository }, undefined, 2)}\n`);
+  });
 });
 
 test("nothing is pushed", () => {
