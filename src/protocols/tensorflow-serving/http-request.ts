@@ -19,7 +19,7 @@ import { type ChosenSignature, chooseSignature, type UsedNames } from "../../ten
 import { likelyDType, type Signature, type TensorSpec, takesImages } from "../../tensor/signature/signature.ts";
 import { createTensors, type Tensors } from "../../tensor/tensor.ts";
 import { isNamedInstance, type KnownInputs, readInstances, UNNAMED_INPUT } from "./http-rows.ts";
-import { isBase64Object, rulesOf, rulesWithMissing } from "./json-tensor-rules.ts";
+import { isBase64Object, rulesNaming, rulesOf, rulesWithMissing } from "./json-tensor-rules.ts";
 import { columnsOfRows, readDataFrame, withoutMissingTexts } from "./table-rows.ts";
 
 /** A predict request's JSON, before the model is known. */
@@ -246,7 +246,7 @@ function readColumns(value: JsonValue, known: KnownInputs, budget: DecodeBudget)
     );
   }
   const { name, dtype } = specs?.[0] ?? { name: unnamed, dtype: inferDType([value], floats, likely?.(unnamed)) };
-  return createTensors([[name, toJsonTensor(value, dtype, rules)]]);
+  return createTensors([[name, toJsonTensor(value, dtype, rulesNaming(name, rules))]]);
 }
 
 function readNamedColumns(columns: JsonObject, known: KnownInputs, budget: DecodeBudget): Tensors {
@@ -254,7 +254,7 @@ function readNamedColumns(columns: JsonObject, known: KnownInputs, budget: Decod
   const tensors = createTensors();
   for (const spec of specs ?? inferColumns(columns, known, budget)) {
     const value = columns[spec.name];
-    if (value !== undefined) tensors[spec.name] = toJsonTensor(value, spec.dtype, rules);
+    if (value !== undefined) tensors[spec.name] = toJsonTensor(value, spec.dtype, rulesNaming(spec.name, rules));
     else if (!("default" in spec)) throw lacks(spec.name, specs ?? []);
   }
   return tensors;

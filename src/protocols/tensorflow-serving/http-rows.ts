@@ -21,7 +21,7 @@ import {
 import type { DType } from "../../tensor/dtype.ts";
 import type { TensorSpec } from "../../tensor/signature/signature.ts";
 import { createTensors, MAX_RANK, type Tensor, type Tensors } from "../../tensor/tensor.ts";
-import { isBase64Object, rulesOf, tensorflowRules } from "./json-tensor-rules.ts";
+import { isBase64Object, rulesNaming, rulesOf, tensorflowRules } from "./json-tensor-rules.ts";
 
 /** The input that a plain value is for, if nothing names one. */
 export const UNNAMED_INPUT = "inputs";
@@ -57,7 +57,9 @@ export function readInstances(instances: JsonValue, known: KnownInputs, budget: 
   }
   const { name, dtype } = specs?.[0] ?? { name: unnamed, dtype: inferDType([instances], floats, likely?.(unnamed)) };
   const tensor =
-    instances instanceof JsonNumbers ? readBlock(instances, dtype) : readPlain(instances as JsonList, dtype, rules);
+    instances instanceof JsonNumbers
+      ? readBlock(instances, dtype, rulesNaming(name, tensorflowRules))
+      : readPlain(instances as JsonList, dtype, rulesNaming(name, rules));
   return createTensors([[name, tensor]]);
 }
 
@@ -67,12 +69,11 @@ export function isNamedInstance(value: JsonValue | undefined): value is JsonObje
 }
 
 /** Instances that are one block of numbers have one shape; only their values may be wrong. */
-function readBlock(instances: JsonNumbers, dtype: DType): Tensor {
-  const tensor = toNumericTensor(instances, dtype, tensorflowRules);
+function readBlock(instances: JsonNumbers, dtype: DType, rules: JsonTensorRules): Tensor {
+  const tensor = toNumericTensor(instances, dtype, rules);
   if (tensor !== undefined) return tensor;
-  const refuse: JsonTensorRules["refuse"] = (mismatch) =>
-    inInstance(mismatch.path[0] ?? 0, tensorflowRules.refuse(mismatch));
-  return toJsonTensor(instances, dtype, { ...tensorflowRules, refuse });
+  const refuse: JsonTensorRules["refuse"] = (mismatch) => inInstance(mismatch.path[0] ?? 0, rules.refuse(mismatch));
+  return toJsonTensor(instances, dtype, { ...rules, refuse });
 }
 
 function readPlain(instances: JsonList, dtype: DType, rules: JsonTensorRules): Tensor {
@@ -107,7 +108,7 @@ function toColumns(
   rules: JsonTensorRules,
 ): ReadonlyMap<string, Column> {
   const sent = specs.filter((spec) => spec.default === undefined || Object.hasOwn(first, spec.name));
-  return new Map(sent.map(({ name, dtype }) => [name, new Column(dtype, rules)]));
+  return new Map(sent.map(({ name, dtype }) => [name, new Column(dtype, rulesNaming(name, rules))]));
 }
 
 /** The names that the first instance has; a dtype for all values of each. */

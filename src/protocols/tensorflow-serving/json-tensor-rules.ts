@@ -1,6 +1,7 @@
+import { hintedError } from "../../error-info.ts";
 import { invalidArgument, ServingError } from "../../errors.ts";
 import { decodeBase64 } from "../../tensor/codecs/json/decode-base64.ts";
-import type { JsonTensorRules, Mismatch } from "../../tensor/codecs/json/json-tensor.ts";
+import { type JsonTensorRules, type Mismatch, mismatchHint } from "../../tensor/codecs/json/json-tensor.ts";
 import {
   dumpJson,
   isJsonList,
@@ -51,6 +52,15 @@ export function rulesOf(specs: readonly unknown[] | undefined): JsonTensorRules 
 /** The same if values may be missing, which null says: NaN among numbers, and the text given among texts. */
 export function rulesWithMissing(nullText: Uint8Array): JsonTensorRules {
   return { ...UNDECLARED, nullText };
+}
+
+/** The same, whose errors name an input to programs: the texts, which are the original's, do not. */
+export function rulesNaming(input: string, rules: JsonTensorRules): JsonTensorRules {
+  const refuse: JsonTensorRules["refuse"] = (mismatch) => {
+    const { code, message } = ServingError.from(rules.refuse(mismatch));
+    return hintedError(code, message, mismatchHint(input, mismatch));
+  };
+  return { ...rules, refuse };
 }
 
 /** Checks that a value is `{"b64": "…"}`: bytes, not a record of named values. */

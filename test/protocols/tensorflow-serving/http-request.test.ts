@@ -1,4 +1,6 @@
 import { describe, expect, test } from "vitest";
+import { hintMembers } from "../../../src/error-info.ts";
+import type { ServingError } from "../../../src/errors.ts";
 import { DecodeBudget } from "../../../src/platform/limits/memory/decode-budget.ts";
 import { findSignature, parsePredictBody, readInputs } from "../../../src/protocols/tensorflow-serving/http-request.ts";
 import type { DType } from "../../../src/tensor/dtype.ts";
@@ -28,6 +30,22 @@ function errorOf(text: string, specs?: readonly TensorSpec[]): string {
 function spec(name: string, dtype: DType): TensorSpec {
   return { name, dtype };
 }
+
+test.each([
+  ['{"inputs": {"x": ["a"]}}', { reason: "WRONG_DTYPE", field: "x", expected: "float32" }],
+  ['{"inputs": ["a"]}', { reason: "WRONG_DTYPE", field: "x", expected: "float32" }],
+  ['{"instances": ["a"]}', { reason: "WRONG_DTYPE", field: "x", expected: "float32" }],
+  ['{"instances": [{"x": 1}, {"x": "a"}]}', { reason: "WRONG_DTYPE", field: "x", expected: "float32" }],
+  ['{"inputs": [[1, 2], [3]]}', { reason: "WRONG_SHAPE", field: "x", expected: "[2,2]" }],
+])("the error about %s names its input to programs, though the original's text does not", (text, expected) => {
+  try {
+    read(text, [X]);
+  } catch (reason) {
+    expect(hintMembers((reason as ServingError).details)).toEqual(expected);
+    return;
+  }
+  expect.unreachable();
+});
 
 describe("parsePredictBody", () => {
   test("reads root and signature, and ignores text after the object", () => {
