@@ -1,6 +1,7 @@
 import { closeSync, existsSync, openSync, readdirSync, readSync, statSync } from "node:fs";
 import { homedir } from "node:os";
 import { basename, dirname, extname, join, relative } from "node:path";
+import { reasonText } from "../errors.ts";
 import { meantText, nearest } from "../platform/text/nearest.ts";
 
 /** Bytes at a place of a file, and what it then is. */
@@ -204,15 +205,37 @@ function meaningOf(table: typeof HINTS, path: string): string | undefined {
   return table.find(([pattern]) => pattern.test(path))?.[1];
 }
 
+/** Names in a message. */
+const MAX_NAMED = 5;
+const HOLDS = "It holds ";
+
 /**
- * {@link meantFile} for an error that is due to the file that it names, and does not say so yet. It is for the one
- * who started the program: clients do not see the names of other files.
+ * Names in a folder without a model, as the cause of an error about it: clients do not see the names of other files,
+ * the log and {@link meantInError} have them. Undefined for no names.
+ */
+export function folderContents(names: readonly string[], advice = ""): Error | undefined {
+  if (names.length === 0) return undefined;
+  const more = names.length > MAX_NAMED ? ` and ${names.length - MAX_NAMED} more` : "";
+  return new Error(`${HOLDS}${names.slice(0, MAX_NAMED).join(", ")}${more}${advice}.`);
+}
+
+/**
+ * {@link meantFile} for an error that is due to the file that it names, and does not say so yet, or the
+ * {@link folderContents} that are its cause. It is for the one who started the program.
  */
 export function meantInError(error: unknown): string {
   if (!(error instanceof Error)) return "";
-  const { code, path } = (error.cause ?? {}) as { readonly code?: unknown; readonly path?: unknown };
-  const isMissing = (code === "ENOENT" || code === "ENOTDIR") && typeof path === "string" && path !== "";
-  return isMissing && error.message.includes(path) && !error.message.includes("Did you mean") ? meantFile(path) : "";
+  const text = reasonText(error.cause);
+  if (text.startsWith(HOLDS)) return ` ${text}`;
+  const path = missingPath(error.cause, text);
+  return path !== "" && error.message.includes(path) && !error.message.includes("Did you mean") ? meantFile(path) : "";
+}
+
+/** The path at which the file system has nothing. Of an error of another thread there is the text alone. */
+function missingPath(cause: unknown, text: string): string {
+  const { code, path } = (cause ?? {}) as { readonly code?: unknown; readonly path?: unknown };
+  if (typeof path === "string") return code === "ENOENT" || code === "ENOTDIR" ? path : "";
+  return /^(?:ENOENT|ENOTDIR): [^']*'(.+)'$/s.exec(text)?.[1] ?? "";
 }
 
 /**

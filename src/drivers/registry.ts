@@ -1,12 +1,12 @@
-import { existsSync, readdirSync, statSync } from "node:fs";
+import { readdirSync, statSync } from "node:fs";
 import { extname, join } from "node:path";
-import { failedPrecondition, invalidArgument } from "../errors.ts";
+import { failedPrecondition, invalidArgument, type ServingError } from "../errors.ts";
 import { didYouMean } from "../platform/text/nearest.ts";
 import { importCompiled } from "../platform/user-module/import-compiled.ts";
 import { compileUserModule } from "../platform/user-module/user-module.ts";
 import { PLAIN_FRAMEWORKS } from "../storage/runtimes/python-frameworks.ts";
 import type { Driver } from "./driver.ts";
-import { meantFile, pathHint } from "./file-kind.ts";
+import { folderContents, pathHint } from "./file-kind.ts";
 
 type ImportDriver = () => Promise<{ default: Driver }>;
 
@@ -72,39 +72,51 @@ export async function detectDriver(path: string): Promise<FoundDriver> {
     const found = await builtIn(name);
     if (found.driver.detect?.(path)) return found;
   }
-  throw failedPrecondition(await unrecognised(path));
+  throw await unrecognised(path);
 }
 
-async function unrecognised(path: string): Promise<string> {
+async function unrecognised(path: string): Promise<ServingError> {
   const names = DRIVER_NAMES.join(", ");
-  if (!existsSync(path))
-    return `There is no ${path}, and no driver recognises its name; expected a model's path, or --driver (${names}).${meantFile(path)}`;
+  const missing = missingAt(path);
+  if (missing !== undefined)
+    return failedPrecondition(
+      `There is no ${path}, and no driver recognises its name; expected a model's path, or --driver (${names}).`,
+      missing,
+    );
   if (isEmptyFolder(path))
-    return `The folder "${path}" is empty; expected a model's file, or a folder with a model in it.`;
-  const inside = await modelsIn(path);
-  const hint = inside.length === 0 ? "" : ` The folder has ${inside.join(", ")}, which --model-path may name.`;
+    return failedPrecondition(
+      `The folder "${path}" is empty; expected a model's file, or a folder with a model in it.`,
+    );
+  const inside = folderContents(await modelsIn(path), ", which --model-path may name");
   const known = pathHint(path);
-  if (known !== "") return `No driver recognises ${path} by its name.${known}${hint}`;
-  return `No driver recognises ${path} by its name; say which one with --driver (${names}).${hint}`;
+  if (known !== "") return failedPrecondition(`No driver recognises ${path} by its name.${known}`, inside);
+  return failedPrecondition(
+    `No driver recognises ${path} by its name; say which one with --driver (${names}).`,
+    inside,
+  );
+}
+
+/** The file system's error about a path at which there is nothing. */
+function missingAt(path: string): unknown {
+  try {
+    statSync(path);
+    return undefined;
+  } catch (cause) {
+    return cause;
+  }
 }
 
 function isEmptyFolder(path: string): boolean {
-  return existsSync(path) && statSync(path).isDirectory() && readdirSync(path).length === 0;
+  return statSync(path).isDirectory() && readdirSync(path).length === 0;
 }
 
-/** Files that are named. */
-const MAX_NAMED = 3;
-
-/** The first files of a folder that a driver recognises. */
+/** The files of a folder that a driver recognises. */
 async function modelsIn(path: string): Promise<string[]> {
   if (!statSync(path).isDirectory()) return [];
   const drivers = await Promise.all(DRIVER_NAMES.map(builtIn));
   const files = readdirSync(path).sort();
   const isModel = (file: string) => drivers.some(({ driver }) => driver.detect?.(join(path, file)));
-  return files
-    .filter(isModel)
-    .slice(0, MAX_NAMED)
-    .map((file) => join(path, file));
+  return files.filter(isModel).map((file) => join(path, file));
 }
 
 async function builtIn(name: string): Promise<FoundDriver> {

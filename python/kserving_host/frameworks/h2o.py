@@ -69,6 +69,8 @@ class Framework(FieldFramework):
 def _load(path):
     if os.path.isfile(path) and not zipfile.is_zipfile(path):
         raise refused("The file is no MOJO, which is a zip archive; expected what model.download_mojo wrote.")
+    if os.path.isdir(path) and not os.path.isfile(os.path.join(path, "model.ini")):
+        raise refused("The folder has no model.ini; expected a MOJO, as model.download_mojo wrote it (.zip), or what is in one.")
     try:
         # -Xrs leaves the process's signals alone.
         jpype.startJVM("-Xrs", classpath=[JAR], convertStrings=True)

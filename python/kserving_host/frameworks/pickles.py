@@ -33,7 +33,7 @@ def load_pickle(path, options):
     except ModuleNotFoundError as error:
         raise refused(other_version(error) or f'The pickle needs the module "{error.name}", which this Python does not have.', error) from error
     except Exception as error:
-        raise refused(_old_booster(error) or f"The pickle cannot be loaded: {one_line(error)}", error) from error
+        raise refused(_old_booster(error) or f"The pickle cannot be loaded: {one_line(error)}. Expected what joblib.dump or pickle.dump wrote.", error) from error
 
 
 def other_version(error):

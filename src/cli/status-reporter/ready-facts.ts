@@ -1,5 +1,6 @@
 import type { ControlAccess } from "../../access/control-access.ts";
 import { isLoopback } from "../../access/network-address.ts";
+import { meantInError } from "../../drivers/file-kind.ts";
 import type { Server } from "../../server/server.ts";
 import type { InferenceService, ServableState } from "../../serving/inference-service.ts";
 import type { ModelSources } from "../../serving/repository/config-sources.ts";
@@ -47,7 +48,11 @@ async function namedModels(server: Server): Promise<ServedFacts> {
 /** Every version of every model of a server, as it is now, with paths, which are not reported to clients. */
 async function summarizeModels(server: Pick<Server, "service" | "models">): Promise<readonly ModelSummary[]> {
   const { service } = server;
-  const errors = new Map(server.models().map(({ name, version, error }) => [`${name}/${version}`, error?.message]));
+  const errors = new Map(
+    server
+      .models()
+      .map(({ name, version, error }) => [`${name}/${version}`, error && `${error.message}${meantInError(error)}`]),
+  );
   return Promise.all(
     service.index().map((status) => {
       const problem = status.isReady

@@ -4,7 +4,7 @@ import { failedPrecondition, type ServingError } from "../../errors.ts";
 import { readProblem } from "../../platform/text/file-problem.ts";
 import { createRecord } from "../../tensor/record.ts";
 import { createTensors, type Tensor, type Tensors } from "../../tensor/tensor.ts";
-import { describeFileKind, meantFile } from "../file-kind.ts";
+import { describeFileKind, folderContents } from "../file-kind.ts";
 import { hasBoundedRuns } from "./bounded-runs.ts";
 import { readInitializer } from "./element-types.ts";
 import { ProtobufError, type ProtobufField, ProtobufFile } from "./protobuf-file.ts";
@@ -107,12 +107,12 @@ function openFile(path: string): number {
 
 function noModel(path: string): string {
   const hint = isAbsolute(path) ? "" : "; the path counts from the folder in which the server was started";
-  return `No model file at "${path}"; expected a .onnx or .ort file there${hint}.${meantFile(path)}`;
+  return `No model file at "${path}"; expected a .onnx or .ort file there${hint}.`;
 }
 
 function readOpenFile(path: string, descriptor: number): ModelFile | undefined {
   const stat = fstatSync(descriptor);
-  if (stat.isDirectory()) throw failedPrecondition(`"${path}" is a folder; expected a .onnx file.${modelsIn(path)}`);
+  if (stat.isDirectory()) throw failedPrecondition(`"${path}" is a folder; expected a .onnx file.`, modelsIn(path));
   if (stat.size === 0) throw failedPrecondition(`The model file "${path}" is empty; export or download it again.`);
   const file = new ProtobufFile(descriptor);
   const head = file.bytes(0, HEAD_BYTES);
@@ -125,11 +125,12 @@ function readOpenFile(path: string, descriptor: number): ModelFile | undefined {
   }
 }
 
-function modelsIn(folder: string): string {
-  const models = readdirSync(folder)
-    .filter((name) => name.endsWith(".onnx"))
-    .sort();
-  return models.length === 0 ? "" : ` It holds ${models.slice(0, 5).join(", ")}.`;
+function modelsIn(folder: string): Error | undefined {
+  return folderContents(
+    readdirSync(folder)
+      .filter((name) => name.endsWith(".onnx"))
+      .sort(),
+  );
 }
 
 function readModel(file: ProtobufFile, size: number): ModelFile {

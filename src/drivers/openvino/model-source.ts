@@ -2,7 +2,7 @@ import { existsSync, readdirSync, type Stats, statSync } from "node:fs";
 import { basename, dirname, extname, join } from "node:path";
 import { failedPrecondition } from "../../errors.ts";
 import { readProblem } from "../../platform/text/file-problem.ts";
-import { meantFile } from "../file-kind.ts";
+import { folderContents } from "../file-kind.ts";
 import { readTflite } from "../tflite-format/read-tflite.ts";
 import { findWeights, type IrFile, type IrWeights, readIrFile } from "./ir-file.ts";
 
@@ -53,10 +53,7 @@ function statOf(path: string): Stats {
   try {
     return statSync(path);
   } catch (cause) {
-    throw failedPrecondition(
-      `The model "${path}" ${readProblem(cause)}; expected ${EXPECTED}.${meantFile(path)}`,
-      cause,
-    );
+    throw failedPrecondition(`The model "${path}" ${readProblem(cause)}; expected ${EXPECTED}.`, cause);
   }
 }
 
@@ -68,9 +65,7 @@ function inFolder(folder: string, weights: string | undefined): ModelSource {
     const found = names.filter((name) => extname(name).toLowerCase() === format);
     if (found.length === 1) return findModelSource(join(folder, found[0]!), weights);
     if (found.length > 1)
-      throw failedPrecondition(
-        `The folder "${folder}" has several models (${found.sort().slice(0, 5).join(", ")}): give one.`,
-      );
+      throw failedPrecondition(`The folder "${folder}" has several models; give one.`, folderContents(found.sort()));
   }
   const versions = names.filter((name) => /^\d+$/.test(name)).sort((a, b) => Number(a) - Number(b));
   if (versions.length > 0) return findModelSource(join(folder, versions.at(-1)!), weights);

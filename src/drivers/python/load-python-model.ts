@@ -1,11 +1,12 @@
-import { statSync } from "node:fs";
+import { readdirSync, type Stats, statSync } from "node:fs";
 import { delimiter, dirname, resolve } from "node:path";
-import { failedPrecondition, ServingError } from "../../errors.ts";
+import { failedPrecondition, ServingError, systemCode } from "../../errors.ts";
 import { unlessAborted } from "../../platform/async/cancel-source.ts";
 import { processMemory } from "../../platform/processes/watched-child.ts";
+import { readProblem } from "../../platform/text/file-problem.ts";
 import { PYTHON_FRAMEWORKS, type PythonFramework } from "../../storage/runtimes/python-frameworks.ts";
 import { type Driver, type DriverHost, defineDriver, type Model, type PartsModel } from "../driver.ts";
-import { describeNoModel, meantFile, readHead } from "../file-kind.ts";
+import { describeNoModel, folderContents, readHead } from "../file-kind.ts";
 import type { OptionSpec, OptionTable } from "../option-table.ts";
 import { boosterLibrary } from "./booster-file.ts";
 import { type PythonSearch, startWithFirst } from "./first-python.ts";
@@ -25,6 +26,8 @@ interface Framework {
   readonly module: string;
   /** Files that are expected at a path, for the message if nothing is. */
   readonly files: string;
+  /** The kind of path that all its models have; absent where it is either. */
+  readonly takes?: "file" | "folder";
   /** Advice on installing it if it is missing. */
   readonly howToInstall: string;
 }
@@ -79,15 +82,29 @@ async function sameModel({ process, loaded }: Started, first: Started, path: str
 type ProcessHost = Pick<DriverHost, "threads" | "log"> & Required<Pick<DriverHost, "signal">>;
 
 /** Before an interpreter is started, which takes seconds. */
-function assertIsModel({ framework: { name, files }, path }: PythonSource): void {
-  const stat = path === "" ? undefined : statSync(path, { throwIfNoEntry: false });
-  if (path !== "" && stat === undefined)
-    throw failedPrecondition(`No model at "${path}"; expected ${files}.${meantFile(path)}`);
+function assertIsModel({ framework: { name, files, takes }, path }: PythonSource): void {
+  const stat = path === "" ? undefined : statOf(path, `expected ${files}`);
+  if (takes === "file" && stat?.isDirectory())
+    throw failedPrecondition(
+      `"${path}" is a folder; expected ${files} itself.`,
+      folderContents(readdirSync(path).sort()),
+    );
+  if (takes === "folder" && stat?.isFile()) throw failedPrecondition(`"${path}" is a file; expected ${files}.`);
   // A class of the user's own may read anything.
   if (name === "python" || stat?.isFile() !== true) return;
   if (stat.size === 0) throw failedPrecondition(`The model file "${path}" is empty; expected ${files}.`);
   const kind = describeNoModel(readHead(path));
   if (kind !== undefined) throw failedPrecondition(`"${path}" is no model: it looks like ${kind}.`);
+}
+
+function statOf(path: string, expected: string): Stats {
+  try {
+    return statSync(path);
+  } catch (cause) {
+    const isMissing = ["ENOENT", "ENOTDIR"].includes(systemCode(cause));
+    const message = isMissing ? `No model at "${path}"` : `The model "${path}" ${readProblem(cause)}`;
+    throw failedPrecondition(`${message}; ${expected}.`, cause);
+  }
 }
 
 function toRequest(
@@ -176,8 +193,8 @@ async function startAll(
  * {@link PYTHON_FRAMEWORKS}, its options and its Python module.
  */
 export function frameworkDriver(name: string): Driver {
-  const { title, module, install, files = "", endings = [] } = PYTHON_FRAMEWORKS[name] as PythonFramework;
-  const framework = { name, title, module, files, howToInstall: `Install it there: ${install}.` };
+  const { install, files = "", endings = [], ...known } = PYTHON_FRAMEWORKS[name] as PythonFramework;
+  const framework = { ...known, name, files, howToInstall: `Install it there: ${install}.` };
   const ownTable = frameworkOptions(name);
   return defineDriver<PythonHostOptions, Model | PartsModel>({
     name,

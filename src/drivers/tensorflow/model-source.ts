@@ -2,7 +2,7 @@ import { existsSync, readdirSync, readFileSync, type Stats, statSync } from "nod
 import { basename, dirname, join } from "node:path";
 import { failedPrecondition } from "../../errors.ts";
 import { readProblem } from "../../platform/text/file-problem.ts";
-import { describeFileKind, meantFile, readHead } from "../file-kind.ts";
+import { describeFileKind, folderContents, readHead } from "../file-kind.ts";
 import { boosterLibrary } from "../python/booster-file.ts";
 
 /** Formats of TensorFlow's models. */
@@ -36,7 +36,6 @@ function isOwnJson(path: string): boolean {
 /** Determines the kind of a path; throws `failed_precondition` with the found and the expected kind. */
 export function findModelSource(path: string): ModelSource {
   const stat = statOf(path);
-  if (stat === undefined) throw failedPrecondition(`No model at "${path}"; expected ${EXPECTED}.`);
   if (stat.isDirectory()) return inFolder(path);
   if (SAVED_MODEL_FILES.includes(basename(path))) return { format: "saved-model", path: dirname(path) };
   if (stat.size === 0) throw failedPrecondition(`The model file "${path}" is empty; export or download it again.`);
@@ -46,14 +45,15 @@ export function findModelSource(path: string): ModelSource {
 const EXPECTED =
   "a SavedModel's folder, a frozen graph (.pb), a model.json of TensorFlow.js, a .tflite, .h5 or .keras file";
 
-function statOf(path: string): Stats | undefined {
+function statOf(path: string): Stats {
   try {
     return statSync(path);
   } catch (cause) {
     const { code } = cause as NodeJS.ErrnoException;
-    if (code === "ENOENT" || code === "ENOTDIR") return undefined;
     throw failedPrecondition(
-      `The model "${path}" ${readProblem(cause)}; expected one that can be read.${meantFile(path)}`,
+      code === "ENOENT" || code === "ENOTDIR"
+        ? `No model at "${path}"; expected ${EXPECTED}.`
+        : `The model "${path}" ${readProblem(cause)}; expected one that can be read.`,
       cause,
     );
   }
@@ -65,14 +65,11 @@ function inFolder(path: string): ModelSource {
   if (names.includes(TFJS_FILE)) return findModelSource(join(path, TFJS_FILE));
   const models = names.filter((name) => /\.(pb|tflite|h5|keras)$/.test(name));
   const versions = names.filter((name) => /^\d+$/.test(name));
-  const hint =
-    versions.length > 0
-      ? ` It holds versions (${versions.slice(0, 5).join(", ")}): give the folder of one.`
-      : models.length > 0
-        ? ` It holds ${models.slice(0, 5).join(", ")}: give the file itself.`
-        : "";
   throw failedPrecondition(
-    `The folder "${path}" has no saved_model.pb and no model.json; expected ${EXPECTED}.${hint}`,
+    `The folder "${path}" has no saved_model.pb and no model.json; expected ${EXPECTED}.`,
+    versions.length > 0
+      ? folderContents(versions, ": give the folder of one")
+      : folderContents(models, ": give the file itself"),
   );
 }
 

@@ -14,6 +14,8 @@ export interface PythonFramework {
   readonly install: string;
   /** Files that are expected at a path, for the message if nothing is; absent for drivers with code of their own. */
   readonly files?: string;
+  /** The kind of path that all its models have; absent where it is either. */
+  readonly takes?: "file" | "folder";
   /** Endings of paths that no other driver takes. */
   readonly endings?: readonly string[];
   /** True if models may be pickles, which need allow_pickle. */
@@ -40,6 +42,7 @@ export const PYTHON_FRAMEWORKS: Readonly<Record<string, PythonFramework>> = {
     module: "sklearn",
     install: "pip install scikit-learn, or apt-get install python3-sklearn",
     files: "a .joblib or .pkl file",
+    takes: "file",
     endings: [".joblib", ".pkl", ".pickle"],
     hasPickles: true,
   },
@@ -49,6 +52,7 @@ export const PYTHON_FRAMEWORKS: Readonly<Record<string, PythonFramework>> = {
     module: "xgboost",
     install: "pip install xgboost",
     files: "a .ubj, .json or .pkl file",
+    takes: "file",
     endings: [".ubj", ".bst", ".xgb"],
     hasPickles: true,
   },
@@ -59,6 +63,7 @@ export const PYTHON_FRAMEWORKS: Readonly<Record<string, PythonFramework>> = {
     module: "lightgbm",
     install: "pip install lightgbm",
     files: "a model as text (.txt, .lgb) or a .pkl file",
+    takes: "file",
     endings: [".lgb", ".lgbm"],
     hasPickles: true,
   },
@@ -68,6 +73,7 @@ export const PYTHON_FRAMEWORKS: Readonly<Record<string, PythonFramework>> = {
     module: "catboost",
     install: "pip install catboost",
     files: "a .cbm, .json or .pkl file",
+    takes: "file",
     endings: [".cbm", ".cb"],
     hasPickles: true,
   },
@@ -85,6 +91,7 @@ export const PYTHON_FRAMEWORKS: Readonly<Record<string, PythonFramework>> = {
     module: "statsmodels",
     install: "pip install statsmodels",
     files: "fitted results that results.save wrote (.pickle)",
+    takes: "file",
     hasPickles: true,
   },
   pmml: {
@@ -94,6 +101,7 @@ export const PYTHON_FRAMEWORKS: Readonly<Record<string, PythonFramework>> = {
     module: "pypmml",
     install: "pip install pypmml, and Java 8 or later",
     files: "a .pmml file",
+    takes: "file",
     endings: [".pmml"],
   },
   h2o: {
@@ -130,6 +138,7 @@ export const PYTHON_FRAMEWORKS: Readonly<Record<string, PythonFramework>> = {
     module: "transformers",
     install: "pip install transformers torch",
     files: "a folder with config.json, weights and a tokenizer, as save_pretrained writes them",
+    takes: "folder",
   },
   spacy: {
     title: "spaCy",
@@ -137,6 +146,7 @@ export const PYTHON_FRAMEWORKS: Readonly<Record<string, PythonFramework>> = {
     module: "spacy",
     install: "pip install spacy",
     files: "the folder of a pipeline, as nlp.to_disk writes it",
+    takes: "folder",
   },
 };
 

@@ -1,6 +1,6 @@
 import { accessSync, closeSync, constants, fstatSync, openSync, readFileSync } from "node:fs";
 import { basename } from "node:path";
-import { describeFileKind, meantFile, readHead } from "../../drivers/file-kind.ts";
+import { describeFileKind, readHead } from "../../drivers/file-kind.ts";
 import { ONNX_TYPES } from "../../drivers/onnx/element-types.ts";
 import { ProtobufError, type ProtobufField, ProtobufFile } from "../../drivers/onnx/protobuf-file.ts";
 import { findModelSource, looksLikeModel } from "../../drivers/tensorflow/model-source.ts";
@@ -249,9 +249,6 @@ function assertReadable(path: string): void {
   try {
     accessSync(path, constants.R_OK);
   } catch (cause) {
-    throw failedPrecondition(
-      `The model "${path}" ${readProblem(cause)}; expected one that can be read.${meantFile(path)}`,
-      cause,
-    );
+    throw failedPrecondition(`The model "${path}" ${readProblem(cause)}; expected one that can be read.`, cause);
   }
 }

@@ -33,8 +33,20 @@ describe("the model at a path", () => {
     ["nothing", {}, "none", /^No model at ".*none"; expected a SavedModel's folder, /],
     ["an empty file", { "m.pb": "" }, "m.pb", /m\.pb" is empty/],
     ["a folder with nothing of use", { "notes.txt": "" }, "", /has no saved_model\.pb and no model\.json/],
-    ["a folder of versions", { "1/saved_model.pb": "x", "2/saved_model.pb": "x" }, "", /It holds versions \(1, 2\)/],
-    ["a folder of files", { "a.tflite": "x", "b.pb": "x" }, "", /It holds a\.tflite, b\.pb: give the file itself/],
+    [
+      "a folder of versions",
+      { "1/saved_model.pb": "x", "2/saved_model.pb": "x" },
+      "",
+      /has no saved_model\.pb/,
+      "1, 2: give the folder of one",
+    ],
+    [
+      "a folder of files",
+      { "a.tflite": "x", "b.pb": "x" },
+      "",
+      /no model\.json/,
+      "a.tflite, b.pb: give the file itself",
+    ],
     ["a Git LFS pointer", { "m.pb": "version https://git-lfs.github.com" }, "m.pb", /run "git lfs pull"/],
     ["a zip archive", { "m.zip": "PK\x03\x04" }, "m.zip", /it looks like a zip archive/],
     ["an ONNX model", { "m.pb": "\x08\x07\x12\x00" }, "m.pb", /it looks like an ONNX model/],
@@ -47,10 +59,15 @@ describe("the model at a path", () => {
       /is not valid JSON, or is cut short/,
     ],
     ["anything else", { "m.bin": "\x01\x02" }, "m.bin", /^".*m\.bin" is not a TensorFlow model\. Expected /],
-  ])("is refused with what was found: %s", (_what, files, path, message) => {
+  ])("is refused with what was found: %s", (_what, files, path, message, held?: string) => {
     const folder = tempFolder(files as Record<string, string>);
     expect(() => findModelSource(path === "" ? folder : `${folder}/${path}`)).toThrow(
-      expect.objectContaining({ code: "failed_precondition", message: expect.stringMatching(message) }),
+      expect.objectContaining({
+        code: "failed_precondition",
+        message: expect.stringMatching(message),
+        // Who started the program is told, and clients are not.
+        ...(held !== undefined && { cause: new Error(`It holds ${held}.`) }),
+      }),
     );
   });
 

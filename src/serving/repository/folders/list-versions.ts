@@ -1,6 +1,6 @@
 import type { Stats } from "node:fs";
 import { stat } from "node:fs/promises";
-import { pathHint } from "../../../drivers/file-kind.ts";
+import { folderContents, pathHint } from "../../../drivers/file-kind.ts";
 import { DRIVER_NAMES } from "../../../drivers/registry.ts";
 import { failedPrecondition, ServingError } from "../../../errors.ts";
 import { readProblem } from "../../../platform/text/file-problem.ts";
@@ -48,7 +48,7 @@ export async function listVersions(path: string, driver?: string): Promise<Versi
   const isWhole = isOwnDriver || exportFoldersIn(entries).length > 0 || (await isDetected(path));
   const isModel = isWhole || (await modelsIn(entries.filter(isFile))).length > 0;
   if (isModel) return { ...flat(path), disk: stats.dev };
-  throw new ServingError("not_found", noVersion(path, entries));
+  throw noVersion(path, entries);
 }
 
 function flat(path: string): VersionList {
@@ -83,16 +83,11 @@ function distinct(entries: readonly FolderEntry[]): VersionList {
   return { versions: versions.sort((a, b) => (a.version < b.version ? -1 : 1)), warnings };
 }
 
-/** Maximum number of names in a message. */
-const MAX_NAMED = 5;
-
-function noVersion(path: string, entries: readonly FolderEntry[]): string {
+function noVersion(path: string, entries: readonly FolderEntry[]): ServingError {
   const expected = "expected folders of versions, named by numbers such as 1, or one model";
-  if (entries.length === 0) return `The folder "${path}" is empty; ${expected}.`;
-  const names = entries.slice(0, MAX_NAMED).map(({ name, kind }) => (kind === "folder" ? `${name}/` : name));
-  const more = entries.length - names.length;
-  const found = `${names.join(", ")}${more > 0 ? ` and ${more} more` : ""}`;
-  return `The folder "${path}" holds ${found}; ${expected}.${pathHint(path)}`;
+  const found = entries.length === 0 ? "is empty" : "has no version";
+  const cause = folderContents(entries.map(({ name, kind }) => (kind === "folder" ? `${name}/` : name)));
+  return new ServingError("not_found", `The folder "${path}" ${found}; ${expected}.${pathHint(path)}`, { cause });
 }
 
 /** The facts of a file or folder. */

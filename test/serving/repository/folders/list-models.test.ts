@@ -85,7 +85,7 @@ describe("a folder of models", () => {
     ]);
     expect(models).toEqual({
       good: ["onnx", 1n],
-      docs: expect.stringContaining('The folder "/docs" holds a.md; expected folders of versions'),
+      docs: expect.stringContaining('The folder "/docs" has no version; expected folders of versions'),
       empty: expect.stringContaining("No driver recognises /empty/1 by its name"),
     });
   });

@@ -93,12 +93,21 @@ describe("a path without versions says what was found", () => {
     [
       "names that are no numbers",
       { "v1/saved_model.pb": "", "1.0/a": "", "note.txt": "" },
-      "holds 1.0/, note.txt, v1/",
+      "It holds 1.0/, note.txt, v1/.",
     ],
-    ["many of them", Object.fromEntries([..."abcdefg"].map((name) => [name, ""])), "holds a, b, c, d, e and 2 more"],
+    [
+      "many of them",
+      Object.fromEntries([..."abcdefg"].map((name) => [name, ""])),
+      "It holds a, b, c, d, e and 2 more.",
+    ],
   ])("%s", async (_, files, found) => {
     const folder = tempFolder(files);
-    await expect(listVersions(folder)).rejects.toThrow(`The folder "${folder}" ${found}; ${expected}`);
+    const held = found.startsWith("It holds") ? found : undefined;
+    await expect(listVersions(folder)).rejects.toMatchObject({
+      message: `The folder "${folder}" ${held ? "has no version" : found}; ${expected}`,
+      // The log has it, and clients do not.
+      cause: held && { message: held },
+    });
   });
 
   test("a path that is not there", async () => {
