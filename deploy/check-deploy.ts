@@ -2,8 +2,8 @@
  * Checks what deploy/ has for clusters, as far as that goes without one: npm run check -- deploy. The chart passes
  * Helm's linter, it, the other manifests and what kserving export writes fit the API of old and new versions of
  * Kubernetes and of KServe, the chart and kustomize make the same objects, and kserving takes the arguments of its
- * containers. hadolint reads the Dockerfiles where it is installed. Needs Go 1.26, with which it builds helm, kustomize
- * and kubeconform once.
+ * containers. What is exported for Docker Compose is read by its own library. hadolint reads the Dockerfiles where it
+ * is installed. Needs Go 1.26, with which it builds helm, kustomize, compose-go and kubeconform once.
  */
 import assert from "node:assert/strict";
 import { spawnSync } from "node:child_process";
@@ -47,6 +47,7 @@ compareWithKustomize(
   render(join(VALUES, "volume.yaml"), KUBERNETES),
   tool("kustomize", "build", "deploy/kubernetes/base"),
 );
+checkCompose();
 checkRefusals();
 checkArguments(render(join(VALUES, "everything.yaml"), KUBERNETES));
 if (spawnSync("hadolint", ["--version"]).error === undefined) runCommand("hadolint", DOCKERFILES);
@@ -77,7 +78,7 @@ function validate(title: string, manifests: string, folders: readonly string[]):
 function writeExports(): void {
   rmSync(EXPORTED, { recursive: true, force: true });
   const words = ["test/fixtures/models/half-plus-two.onnx", "examples/hooks/log-calls.ts"];
-  for (const target of ["docker", "kubernetes", "helm", "kserve"])
+  for (const target of ["docker", "compose", "kubernetes", "helm", "kserve"])
     runCommand("node", ["bin/kserving.cjs", "export", target, `--to=${join(EXPORTED, target)}`, "--", ...words]);
 }
 
@@ -109,6 +110,17 @@ function objectsOf(text: string): Objects {
     }),
   );
   return Object.fromEntries(plain.filter(Boolean).map((object) => [`${object.kind} ${object.metadata.name}`, object]));
+}
+
+/** It finds the image's steps from its own folder, in the one where the command line was given. */
+function checkCompose(): void {
+  const folder = join(EXPORTED, "compose");
+  const read = runCommand(deployTool("compose-go", CACHE), ["-format", "json", "compose.yaml"], { cwd: folder });
+  const [service] = Object.values(JSON.parse(read).services) as { build: Record<string, string>; user: string }[];
+  const { context = "", dockerfile = "" } = service?.build ?? {};
+  assert.equal(context, process.cwd());
+  assert.equal(join(context, dockerfile), join(folder, "Dockerfile"));
+  assert.equal(service?.user, "1000:0");
 }
 
 /** Values that make no sense are refused before anything is installed. */

@@ -1,10 +1,12 @@
-import { existsSync, mkdirSync } from "node:fs";
+import { existsSync, mkdirSync, renameSync } from "node:fs";
 import { join } from "node:path";
 import { runCommand } from "../../test/helpers/run-command.ts";
 
 const TOOLS = {
   helm: "helm.sh/helm/v3/cmd/helm@v3.19.4",
   kustomize: "sigs.k8s.io/kustomize/kustomize/v5@v5.7.1",
+  /** The library by which Docker Compose reads its files. */
+  "compose-go": "github.com/compose-spec/compose-go/v2/cmd@v2.16.2",
   kubeconform: "github.com/yannh/kubeconform/cmd/kubeconform@v0.8.0",
 };
 
@@ -12,6 +14,10 @@ const TOOLS = {
 export function deployTool(name: keyof typeof TOOLS, folder: string): string {
   const program = join(folder, name);
   mkdirSync(folder, { recursive: true });
-  if (!existsSync(program)) runCommand("env", [`GOBIN=${folder}`, "CGO_ENABLED=0", "go", "install", TOOLS[name]]);
+  if (existsSync(program)) return program;
+  runCommand("env", [`GOBIN=${folder}`, "CGO_ENABLED=0", "go", "install", TOOLS[name]]);
+  // Go names a program by its folder.
+  const [built = name] = TOOLS[name].split("/").at(-1)?.split("@", 1) ?? [];
+  if (built !== name) renameSync(join(folder, built), program);
   return program;
 }

@@ -3,6 +3,7 @@ import { createHash } from "node:crypto";
 import { copyFileSync, cpSync, existsSync, mkdirSync, readdirSync, readFileSync } from "node:fs";
 import { basename, dirname, join, resolve } from "node:path";
 import { describe, expect, test } from "vitest";
+import { parse } from "yaml";
 import { INSTRUCTIONS } from "../../../deploy/image/build-target.ts";
 import { readDockerfile } from "../../../deploy/image/read-dockerfile.ts";
 import { EXPORT_TARGETS, type ExportTarget } from "../../../src/tools/export/export-files.ts";
@@ -51,19 +52,28 @@ describe.each(EXPORT_TARGETS)("files for %s", (target) => {
   });
 });
 
-test.each(["docker", "helm"] as const)(
+/** The folder that an image is built from, and its steps, where `docker build` or Docker Compose find them. */
+function buildOf(target: ExportTarget, folder: string): { context: string; dockerfile: string } {
+  if (target !== "compose") return { context: folder, dockerfile: join(folder, target, "Dockerfile") };
+  const { services } = parse(readFileSync(join(folder, target, "compose.yaml"), "utf8"), { version: "1.1" });
+  const context = resolve(folder, target, services.half.build.context);
+  return { context, dockerfile: resolve(context, services.half.build.dockerfile) };
+}
+
+test.each(["docker", "compose", "kubernetes", "helm"] as const)(
   "the image for %s serves with nothing but what its steps copy",
   async (target) => {
     const [port, httpPort] = [await freePort(), await freePort()];
     const { folder } = exportTo(target, `--port=${port}`, `--http-port=${httpPort}`);
-    const { stages } = readDockerfile(readFileSync(join(folder, target, "Dockerfile"), "utf8"));
+    const { context, dockerfile } = buildOf(target, folder);
+    const { stages } = readDockerfile(readFileSync(dockerfile, "utf8"));
     const steps = stages.flatMap((stage) => stage.steps);
     const listsOf = (name: string): string[][] =>
       steps.filter(({ instruction }) => instruction === name).map(({ text }) => JSON.parse(text));
     const image = tempFolder();
     for (const paths of listsOf("COPY"))
       for (const from of paths.slice(0, -1))
-        cpSync(join(folder, from), join(image, paths.at(-1) as string, basename(from)), { recursive: true });
+        cpSync(join(context, from), join(image, paths.at(-1) as string, basename(from)), { recursive: true });
     const server = await startCommand([process.execPath, PROGRAM, ...listsOf("CMD").flat()], { cwd: image });
     const body = JSON.stringify({ inputs: { x: [4] } });
     const answer = await fetch(`${server.http}/v1/models/half:predict`, { method: "POST", body });

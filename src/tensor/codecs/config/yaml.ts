@@ -173,7 +173,10 @@ function collectionsIn(tokens: readonly (CST.Token | null | undefined)[]): Colle
   return tokens.filter((token): token is Collection => CST.isCollection(token));
 }
 
+/** Readers of YAML 1.1, as most are, take `1000:0` for a number and `on` for true: such texts get quotes. */
+const WRITTEN = { lineWidth: 0, aliasDuplicateObjects: false, compat: "yaml-1.1" } as const;
+
 /** Writes plain values as documents of one YAML file. */
 export function writeYaml(...documents: readonly object[]): string {
-  return documents.map((document) => stringify(document, { lineWidth: 0, aliasDuplicateObjects: false })).join("---\n");
+  return documents.map((document) => stringify(document, WRITTEN)).join("---\n");
 }

@@ -1,6 +1,7 @@
 import { describe, expect, test } from "vitest";
+import { parse as parseAsIs } from "yaml";
 import type { ConfigNode } from "../../../../src/tensor/codecs/config/config-node.ts";
-import { parseYaml } from "../../../../src/tensor/codecs/config/yaml.ts";
+import { parseYaml, writeYaml } from "../../../../src/tensor/codecs/config/yaml.ts";
 
 function plain(node: ConfigNode | undefined): unknown {
   if (node === undefined) return undefined;
@@ -9,6 +10,12 @@ function plain(node: ConfigNode | undefined): unknown {
 }
 
 const parse = (text: string) => plain(parseYaml(text, "f"));
+
+test("texts that YAML 1.1 would take for something else are written so that its readers find texts", () => {
+  const texts = { user: "1000:0", ports: ["9000:22"], name: "on", answer: "yes", day: "2026-11-30", mode: "010" };
+  const written = writeYaml(texts);
+  for (const version of ["1.1", "1.2"] as const) expect(parseAsIs(written, { version })).toEqual(texts);
+});
 
 test("YAML and JSON are read alike, integers exactly", () => {
   const value = { models: [{ name: "a", versions: [9223372036854775807n], on: true, none: null, share: 0.5 }] };
