@@ -74,7 +74,7 @@ function toReadyText(ready: ReadyFacts, columns: number): string {
     Name: models === undefined ? name : undefined,
     Runtime: runtimes.join(", ") || undefined,
     Answers: models === undefined && decoupled ? "in parts" : undefined,
-    HTTP: httpUrl,
+    HTTP: httpUrl ?? "off; --http-enable turns it on",
     Page: pageUrl,
     gRPC: grpcAddress,
   };

@@ -69,8 +69,9 @@ describe.skipIf(process.platform !== "linux")("at a terminal (made by Linux's sc
     expect(JSON.parse((await run("/bin/sh", ["-c", `${line} -sS`])).stdout)).toEqual({ outputs: [2] });
   });
 
-  test("without HTTP it shows a gRPC request, which is answered", async () => {
+  test("without HTTP it says how to turn that on, and shows a gRPC request, which is answered", async () => {
     const program = startAtTerminal(["--model-path", model, "--port", "0"]);
+    await program.output(/HTTP {2}off; --http-enable turns it on\r\n/);
     const [, line = ""] = await program.output(/(npx .*)\r\n/);
     const { stdout } = await run("/bin/sh", ["-c", line]);
     expect(JSON.parse(stdout)).toMatchObject({ outputs: { y: { dtype: "DT_FLOAT", floatVal: [2] } } });
