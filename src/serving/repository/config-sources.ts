@@ -126,10 +126,17 @@ export class ConfigSources {
       all.set(name, described);
       return;
     }
-    const message = `The model "${name}" is described by ${earlier.title} and by ${described.title}; expected each name once.`;
+    const message = `The model "${name}" is described by ${places(earlier, described)}; expected each name once.`;
     if (this.#isFirst) throw invalidArgument(message);
     scan.log.error(`${message} The first one counts.`);
   }
+}
+
+/** The places that describe a name twice; of one place, the models: on the command line their files are their names. */
+function places(earlier: Described, later: Described): string {
+  const [one, other] = [earlier, later].map(({ model: { path = "" } }) => path);
+  if (earlier.title !== later.title || one === "" || other === "") return `${earlier.title} and by ${later.title}`;
+  return `${later.title} twice, for ${one} and ${other} (--model NAME=PATH gives another name)`;
 }
 
 interface Described {

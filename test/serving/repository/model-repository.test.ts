@@ -142,7 +142,7 @@ describe("a folder of models", () => {
     expect(await scan()).toMatchObject({ a: "1", b: "1", "naïve 50%: x": "1" });
     const v1 = (await models()).find(({ name }) => name === "v1")!;
     await expect(v1.versions[0]!.load(new AbortController().signal)).rejects.toThrow(
-      "holds v1/; expected folders of versions",
+      "has no version; expected folders of versions",
     );
   });
 });
@@ -309,6 +309,12 @@ describe("two models of one name", () => {
     const file = configFile({ name: "m", path });
     await expect(openRepository({ models, files: [file] }).scan()).rejects.toThrow(
       `The model "m" is described by the command line and by ${file}; expected each name once.`,
+    );
+    const other = tempFolder({ "1/m.onnx": "1" });
+    await expect(
+      openRepository({ models: [...models, modelConfig({ name: "m", path: other })] }).scan(),
+    ).rejects.toThrow(
+      `"m" is described by the command line twice, for ${path} and ${other} (--model NAME=PATH gives another name);`,
     );
     const late = configFile();
     const { scan, messages } = openRepository({ models, files: [late] });
