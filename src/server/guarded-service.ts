@@ -7,6 +7,7 @@ import type {
   InferenceService,
   Lease,
   ModelRef,
+  ModelsCall,
   NamedStatistics,
   RequestCount,
   ServableState,
@@ -103,6 +104,13 @@ export class GuardedService implements Required<InferenceService> {
 
   mayAnswerInParts(): boolean {
     return this.#service.mayAnswerInParts?.() ?? false;
+  }
+
+  async withModels(call: ModelsCall, model?: string): Promise<InferenceService> {
+    const scope = requireScope();
+    if (model !== undefined && model !== "" && !scope.isWhole) scope.assertModel(this.nameOf(model));
+    const known = await this.#service.withModels?.(call, model);
+    return known === undefined ? this : new GuardedService(known);
   }
 
   isReady(): boolean {

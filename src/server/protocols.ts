@@ -1,4 +1,5 @@
 import { anthropic } from "../protocols/anthropic/anthropic.ts";
+import { functions } from "../protocols/functions/functions.ts";
 import { grpcHealth, grpcReflection } from "../protocols/grpc-standard/grpc-standard.ts";
 import { httpHealth } from "../protocols/http-standard/http-standard.ts";
 import { kibernetika } from "../protocols/kibernetika/kibernetika.ts";
@@ -27,6 +28,7 @@ export const PROTOCOLS: readonly Protocol[] = [
   simpleTensorflowServing,
   tensorflowServing,
   kserve,
+  functions,
   grpcHealth,
   grpcReflection,
   httpHealth,

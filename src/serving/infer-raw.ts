@@ -28,7 +28,7 @@ const CREDENTIALS: ReadonlySet<string> = new Set(["authorization", "proxy-author
  * the hooks have no such function.
  */
 export async function inferRaw(lease: Lease, { entry, facts, body, call, write }: RawRequest): Promise<RawResponse> {
-  const headers = Object.entries(call.metadata).filter(([name]) => !CREDENTIALS.has(name));
+  const headers = Object.entries(call.metadata).filter(([name]) => lease.passesOn === true || !CREDENTIALS.has(name));
   let first: RawResponse | undefined;
   const answer = await lease.infer({
     signature: { name: "", spec: undefined },

@@ -1,3 +1,4 @@
+import type { CallOptions } from "../pipeline/call-options.ts";
 import type { InferRequest, InferResponse } from "../pipeline/infer-request.ts";
 import type { ExampleInputs } from "../tensor/signature/example-inputs.ts";
 import type { DescribedModel } from "./described-model.ts";
@@ -67,11 +68,19 @@ export interface InferenceService {
   onHookRoutes?(listener: (routes: HookRoutes, functions?: FunctionsByModel) => void): void;
   /** Reports if a model may answer in parts, or has functions that get bytes. Absent = it is not known. */
   mayAnswerInParts?(): boolean;
+  /**
+   * This service, for the caller of a request, with what the server that answers it tells of all its models or of one:
+   * it lists and describes them, and throws for those that are not there. Absent = this one knows them.
+   */
+  withModels?(call: ModelsCall, model?: string): Promise<InferenceService>;
   /** Reports if requests can be answered now. */
   isReady(): boolean;
   /** Calls back immediately and at each change of readiness; returns a function that removes the listener. */
   onReadiness(listener: (ready: boolean) => void): () => void;
 }
+
+/** The request for which {@link InferenceService.withModels} asks. */
+export type ModelsCall = Pick<CallOptions, "metadata" | "signal" | "limits" | "memory">;
 
 /** A number of requests, and its maximum. */
 export interface RequestCount {
@@ -94,6 +103,8 @@ export interface UnloadOptions {
 /** One version of a model, leased for one request: the version that checks a request is the one that runs it. */
 export interface Lease {
   readonly description: ServableDescription;
+  /** True if another server answers, which may want the client's credentials. */
+  readonly passesOn?: true;
   /** Runs the request; throws only {@link ServingError}. */
   infer(request: InferRequest): Promise<InferResponse>;
   /**

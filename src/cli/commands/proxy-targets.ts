@@ -6,7 +6,8 @@ import {
   type RemoteServiceOptions,
 } from "../../client/remote/remote-service.ts";
 import { parseServerAddress } from "../../client/remote/server-address.ts";
-import { invalidArgument } from "../../errors.ts";
+import { ToldService } from "../../client/remote/told-service.ts";
+import { invalidArgument, ServingError } from "../../errors.ts";
 import type { Logger } from "../../observability/logger.ts";
 import { toAuthority } from "../../platform/net/listen.ts";
 import { Admission, type InFlight } from "../../serving/admission.ts";
@@ -16,6 +17,7 @@ import type {
   InferResponse,
   Lease,
   ModelRef,
+  ModelsCall,
 } from "../../serving/inference-service.ts";
 import { isPortNumber, parseHost } from "../addresses/address-text.ts";
 
@@ -68,7 +70,18 @@ export class ProxyTargets {
       rescan: () => this.#fixed.rescan(),
       isReady: () => !this.#isRetired && (allowProxyHeaders || this.#fixed.isReady()),
       onReadiness: (listener) => this.#fixed.onReadiness((ready) => listener(allowProxyHeaders || ready)),
+      withModels: (call, model) => this.#withModels(call, model),
     };
+  }
+
+  /** The models are those of the server that gets the request. */
+  async #withModels(call: ModelsCall, model: string | undefined): Promise<InferenceService> {
+    const told = await this.#at(call, (service, sent) => service.models(sent, model));
+    // Lists are empty then, as if the server had no models.
+    if (told === undefined && model !== undefined) throw new ServingError("not_found", UNTOLD);
+    const { index, acquire } = new ToldService(told ?? [], model !== undefined, (ref) => this.#lease(ref));
+    const { withModels: _, ...service } = this.toService();
+    return { ...service, index, acquire };
   }
 
   /** The reason for which the fixed server cannot be reached; undefined if it can be, or none is known. */
@@ -100,16 +113,23 @@ export class ProxyTargets {
     const holders = call.memory && { client: call.memory.client };
     const admitted = this.#admission.enter({ id: call.id, model: ref.model }, holders);
     try {
-      const { "proxy-addr": host, "proxy-port": port, authorization, ...metadata } = call.metadata;
-      const isChosen = host !== undefined && this.#options.allowProxyHeaders;
-      const address = isChosen ? this.#toAddress(host, port) : this.#options.grpcAddress;
-      const own = this.#authorizationAt(address, authorization);
-      const sent = { ...request, call: { ...call, metadata: { ...metadata, ...own } } };
-      const infer = (service: RemoteService) => service.acquire(ref).infer(sent);
-      return await (isChosen ? this.#chosen.use(address, infer) : infer(this.#fixed));
+      return await this.#at(call, (service, sent) => service.acquire(ref).infer({ ...request, call: sent }));
     } finally {
       this.#admission.leave(admitted);
     }
+  }
+
+  /** Runs a step on the server that a call is for, with the headers that it gets. */
+  #at<Call extends Pick<ModelsCall, "metadata">, Result>(
+    call: Call,
+    step: (service: RemoteService, call: Call) => Promise<Result>,
+  ): Promise<Result> {
+    const { "proxy-addr": host, "proxy-port": port, authorization, ...metadata } = call.metadata;
+    const isChosen = host !== undefined && this.#options.allowProxyHeaders;
+    const address = isChosen ? this.#toAddress(host, port) : this.#options.grpcAddress;
+    const sent = { ...call, metadata: { ...metadata, ...this.#authorizationAt(address, authorization) } };
+    const ask = (service: RemoteService) => step(service, sent);
+    return isChosen ? this.#chosen.use(address, ask) : ask(this.#fixed);
   }
 
   /** A client's password is for this proxy, unless it is asked to send it on. */
@@ -126,6 +146,9 @@ export class ProxyTargets {
     return isEncrypted ? `grpcs://${toAddress(host, port)}` : toAddress(host, port);
   }
 }
+
+const UNTOLD =
+  "The server behind this one does not tell which functions for texts its models have; expected a kserving of this version, or a newer one.";
 
 /** Logs that the server behind a proxy cannot be reached, and that it can be again; returns a function that ends it. */
 export function watchTarget(

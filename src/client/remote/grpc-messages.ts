@@ -2,6 +2,7 @@ import { Metadata, type ServiceError } from "@grpc/grpc-js";
 import { type ErrorCode, type ErrorDetail, fromGrpcStatus, ServingError } from "../../errors.ts";
 import { decodeStatusDetails, STATUS_DETAILS } from "../../grpc/grpc-status.ts";
 import { isSendable, splitBinary } from "../../grpc/metadata-headers.ts";
+import type { CallOptions } from "../../serving/inference-service.ts";
 import { createRecord } from "../../tensor/record.ts";
 
 /**
@@ -65,10 +66,18 @@ export function detailsOf({ metadata }: ServiceError): readonly ErrorDetail[] | 
 /** Says that there is no server, or none any more. */
 export const UNREACHABLE = "The server behind this one cannot be reached, or its connection was lost; try again later.";
 
+const LATE = "The request's deadline passed.";
+
 const TRANSPORT_TEXTS: Partial<Record<ErrorCode, string>> = {
   unavailable: UNREACHABLE,
-  deadline_exceeded: "The request's deadline passed.",
+  deadline_exceeded: LATE,
 };
+
+/** Throws the error of a call whose time is up, which the other server may have told first, in other words. */
+export function assertInTime({ limits }: Pick<CallOptions, "limits">, cause: unknown): void {
+  const { deadline = Number.POSITIVE_INFINITY } = limits ?? {};
+  if (Date.now() >= deadline) throw new ServingError("deadline_exceeded", LATE, { cause });
+}
 
 /** Checks if a server sent only a status. */
 function isTrailersOnly({ metadata }: ServiceError): boolean {

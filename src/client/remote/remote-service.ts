@@ -9,6 +9,7 @@ import { isLongCopy, takesLong } from "../../platform/codec-host/large-message.t
 import { SERVER_DEFAULTS } from "../../platform/limits/settings/server-settings.ts";
 import { decodePredictJson, encodePredictJsonJob } from "../../protocols/kibernetika/grpc-codec.ts";
 import { PREDICT_JSON_PATH } from "../../protocols/kibernetika/grpc-service.ts";
+import type { ToldModel } from "../../protocols/functions/model-facts.ts";
 import { modelParameters } from "../../protocols/kserve/parameters.ts";
 import {
   decodePredictResponseJob,
@@ -27,12 +28,14 @@ import type {
   JsonPayload,
   Lease,
   ModelRef,
+  ModelsCall,
 } from "../../serving/inference-service.ts";
 import { DEFAULT_SIGNATURE } from "../../tensor/signature/signature.ts";
 import type { Tensors } from "../../tensor/tensor.ts";
 import { whyUnreachable } from "./connection-problem.ts";
 import { callStream, callUnary, createGrpcClient, type GrpcClientOptions, toBuffer } from "./grpc-client.ts";
 import { isConnected, watchConnection } from "./grpc-connection.ts";
+import { assertInTime } from "./grpc-messages.ts";
 import { Heartbeat, SILENCE_TIMES } from "./heartbeat.ts";
 import {
   askParts,
@@ -47,6 +50,7 @@ import {
   STREAM_PATH,
   streamMetadata,
 } from "./infer-message.ts";
+import { callRemoteFunction, listRemoteModels } from "./remote-functions.ts";
 
 /** Form and limits of the calls to another server; 256 MB by default, and {@link SILENCE_TIMES}. */
 export interface RemoteServiceOptions extends Partial<GrpcClientOptions> {
@@ -59,6 +63,8 @@ export interface RemoteService extends InferenceService {
   acquire(ref: ModelRef): Lease;
   /** Runs one request. */
   infer(request: SingleRequest): Promise<InferResponse>;
+  /** As {@link listRemoteModels}. */
+  models(call: ModelsCall, model?: string): Promise<readonly ToldModel[] | undefined>;
   /** The reason for which the server cannot be reached; undefined if it can be, or none is known. */
   whyUnreachable(): Promise<string | undefined>;
   /** Ends the connection; calls under way fail. */
@@ -80,6 +86,8 @@ export function createRemoteService(address: string, options: RemoteServiceOptio
   const service: RemoteService = {
     acquire: (ref) => lease({ client, heartbeat }, ref, { ...limits, address }),
     infer: (request) => inferOnce(service, request),
+    models: (call, model) =>
+      heartbeat.during(call.signal, (signal) => listRemoteModels(client, { ...call, signal }, model)),
     index: () => [],
     statistics: async () => [],
     load: refuseControl,
@@ -146,7 +154,8 @@ interface Asked {
 
 /** By Predict, unless parts or parameters are asked for: KServe V2 alone has them, but no labels. */
 async function infer(client: Client, asked: Asked, limits: AnswerLimits): Promise<InferResponse> {
-  const { inputs, parts, call } = asked.request;
+  const { inputs, parts, raw, call } = asked.request;
+  if (raw !== undefined) return callRemoteFunction(client, { ...asked, raw });
   if (inputs.kind === "json") return inferJson(client, asked, inputs);
   const given = { tensors: inputs.tensors, ...limits };
   if ((parts ?? call.parameters) === undefined || asked.ref.label !== undefined)
@@ -191,17 +200,13 @@ async function inferParts(client: Client, asked: Asked, given: TensorCall): Prom
       await parts?.write(headed);
     }
   } catch (reason) {
-    const { deadline = Number.POSITIVE_INFINITY } = call.limits ?? {};
-    if (Date.now() >= deadline) throw new ServingError("deadline_exceeded", LATE, { cause: reason });
+    assertInTime(call, reason);
     if (count > 0 || ServingError.from(reason).code !== "unimplemented") throw reason;
     return undefined;
   }
   if (count === 0) call.record?.beginParts();
   return { ...end, parts: count };
 }
-
-/** Text of the error of a call whose time is up, which the other server may tell first, without a code. */
-const LATE = "The request's deadline passed.";
 
 function toKserve({ ref, request }: Asked, inputs: Tensors): KserveRequest {
   const { signature, outputs = [], call } = request;

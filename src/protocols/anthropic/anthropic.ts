@@ -7,6 +7,7 @@ import type { InferenceService } from "../../serving/inference-service.ts";
 import { type Endpoint, endpointPaths, type Paths } from "../endpoint-paths.ts";
 import { modelNotFound } from "../kserve/model-ref.ts";
 import type { Protocol } from "../protocol.ts";
+import { knowing } from "../text/lease-for.ts";
 import { jsonAnswer } from "../text-answer.ts";
 import { anthropicError } from "./anthropic-error.ts";
 
@@ -58,15 +59,16 @@ const COUNT_TOKENS: HttpRoute = {
 /** Models for Anthropic's own clients, which the others that read these paths are not. */
 function modelRoutes(service: InferenceService): readonly HttpRoute[] {
   const get = { method: "GET", kind: "read", takes: isOfAnthropic } as const;
-  const names = () => [...new Set(service.index().map(({ model }) => model))];
-  const list: HttpRoute["answer"] = async () => {
-    const data = names().map(toModel);
+  const names = (known: InferenceService) => [...new Set(known.index().map(({ model }) => model))];
+  const list: HttpRoute["answer"] = async (exchange) => {
+    const data = names(await knowing(service, exchange.callInfo())).map(toModel);
     return jsonAnswer({ data, has_more: false, first_id: data[0]?.id ?? null, last_id: data.at(-1)?.id ?? null });
   };
-  const one: HttpRoute["answer"] = async ({ record }, { name = "" }) => {
-    record.model = name;
-    const model = service.nameOf?.(name) ?? name;
-    if (!names().includes(model)) throw modelNotFound({ model }, service);
+  const one: HttpRoute["answer"] = async (exchange, { name = "" }) => {
+    exchange.record.model = name;
+    const known = await knowing(service, exchange.callInfo());
+    const model = known.nameOf?.(name) ?? name;
+    if (!names(known).includes(model)) throw modelNotFound({ model }, known);
     return jsonAnswer(toModel(model));
   };
   return [

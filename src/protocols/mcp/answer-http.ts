@@ -17,6 +17,7 @@ import {
   type RoutingHeaders,
   statusOf,
 } from "./answer-message.ts";
+import { knowing } from "../text/lease-for.ts";
 import type { ToolCall } from "./call-tool.ts";
 import { type Message, type Received, RPC, RpcError, readMessages } from "./messages.ts";
 
@@ -30,7 +31,7 @@ export async function answerHttp(exchange: HttpExchange, service: InferenceServi
   if (received instanceof RpcError) return refusal(received, null, false);
   const headers = headersOf(exchange);
   const lent = {
-    ...{ service, call, headers, maxBytes: exchange.maxMessageBytes },
+    ...{ service: await knowing(service, call), call, headers, maxBytes: exchange.maxMessageBytes },
     write: ((outputs) => exchange.encode(writeOutputsJob, [outputs])) satisfies ToolCall["write"],
     hold: (bytes: number) => exchange.hold(bytes),
     failed: (reason: unknown) => noteFailure(reason, exchange, log),

@@ -60,7 +60,7 @@ export async function answerOllama(
   const arrivedMs = performance.now();
   const { job, toItem } = ROUTES[name];
   const read = await readBody(exchange, job, await exchange.readBody());
-  const wish = { ...read, model: servedName(read.model, service) };
+  const wish = { ...read, model: await servedName(read.model, service, exchange.callInfo()) };
   if (wish.isEmpty) return answerEmpty(wish, toItem, { exchange, service, asked: read.model });
   const write = (head: AnswerHead) => new ItemWriter({ ...head, model: read.model || head.model }, toItem);
   return answerWish({ wish, arrivedMs, write }, exchange, service);
@@ -172,7 +172,7 @@ export async function answerOllamaVectors(
 ): Promise<HttpAnswer> {
   const arrivedMs = performance.now();
   const wish = await readBody(exchange, isOlder ? readEmbeddingJob : readOllamaEmbedJob, await exchange.readBody());
-  const model = servedName(wish.model, service);
+  const model = await servedName(wish.model, service, exchange.callInfo());
   if (wish.texts.data.length === 0) return answerNoVectors(model, isOlder, { exchange, service, asked: wish.model });
   return answerVectors(exchange, service, {
     ...wish,

@@ -1,23 +1,25 @@
 import { createHash } from "node:crypto";
-import type { InferenceService } from "../../serving/inference-service.ts";
+import type { InferenceService, ModelsCall } from "../../serving/inference-service.ts";
 import type { ServableDescription } from "../../serving/servable-description.ts";
 import { describeModel } from "../kserve/model-ref.ts";
 import { isEmbeddingModel } from "../text/answer-vectors.ts";
-import { hasEntry } from "../text/lease-for.ts";
+import { hasEntry, knowing } from "../text/lease-for.ts";
 
 /** The tag of a name without one. */
 const TAG = ":latest";
 
 /** The name of the model that Ollama's name means, which may have the tag that stands for none. */
-export function servedName(model: string, service: InferenceService): string {
+export async function servedName(model: string, service: InferenceService, call: ModelsCall): Promise<string> {
   if (!model.endsWith(TAG)) return model;
-  const served = service.nameOf?.(model) ?? model;
-  const isServed = served !== model || service.index({ loadable: true }).some((one) => one.model === model);
+  const known = await knowing(service, call);
+  const served = known.nameOf?.(model) ?? model;
+  const isServed = served !== model || known.index({ loadable: true }).some((one) => one.model === model);
   return isServed ? model : model.slice(0, -TAG.length);
 }
 
 /** Tells of every model that answers requests about texts, as `GET /api/tags`, or as `GET /api/ps`, which is more. */
-export async function listModels(service: InferenceService, isRunning: boolean): Promise<object> {
+export async function listModels(all: InferenceService, isRunning: boolean, call: ModelsCall): Promise<object> {
+  const service = await knowing(all, call);
   const names = new Set(service.index().flatMap(({ model, state }) => (state === "AVAILABLE" ? [model] : [])));
   const described = await Promise.allSettled([...names].map((model) => describeModel(service, { model })));
   // One that has gone meanwhile is not there.
@@ -58,8 +60,9 @@ function toDetails({ drivers }: ServableDescription): object {
 }
 
 /** Describes a model as `POST /api/show`; throws `not_found` for an unknown one. */
-export async function showModel(service: InferenceService, name: string): Promise<object> {
-  const description = await describeModel(service, { model: servedName(name, service) });
+export async function showModel(service: InferenceService, name: string, call: ModelsCall): Promise<object> {
+  const model = await servedName(name, service, call);
+  const description = await describeModel(await knowing(service, call, model), { model });
   return {
     ...{ modified_at: started(), details: toDetails(description) },
     ...{ modelfile: "", parameters: "", template: "" },

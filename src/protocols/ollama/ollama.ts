@@ -56,20 +56,21 @@ function toInferenceRoute({ path, inParts, answer }: OllamaRoute, service: Infer
 const API_VERSION = "0.12.6";
 
 function modelRoutes(service: InferenceService): readonly HttpRoute[] {
-  const list = async (isRunning: boolean) =>
-    jsonAnswer(await (await import("./ollama-models.ts")).listModels(service, isRunning));
+  const list = async (exchange: HttpExchange, isRunning: boolean) =>
+    jsonAnswer(await (await import("./ollama-models.ts")).listModels(service, isRunning, exchange.callInfo()));
   const show: HttpRoute["answer"] = async (exchange) => {
     const body = parseMembers(await exchange.readSmallBody());
     const name = body.text("model") ?? body.text("name") ?? "";
     exchange.record.model = name;
-    return jsonAnswer(await (await import("./ollama-models.ts")).showModel(service, name));
+    const { showModel } = await import("./ollama-models.ts");
+    return jsonAnswer(await showModel(service, name, exchange.callInfo()));
   };
   const get = { method: "GET", kind: "read" } as const;
   return [
     { ...get, path: "/", takes: isOfOllama, answer: async () => RUNNING },
     { ...get, path: "/api/version", answer: async () => jsonAnswer({ version: API_VERSION }) },
-    { ...get, path: "/api/tags", answer: () => list(false) },
-    { ...get, path: "/api/ps", answer: () => list(true) },
+    { ...get, path: "/api/tags", answer: (exchange) => list(exchange, false) },
+    { ...get, path: "/api/ps", answer: (exchange) => list(exchange, true) },
     { method: "POST", path: "/api/show", kind: "read", answer: show },
   ];
 }

@@ -8,6 +8,7 @@ import type { InferenceService } from "../../serving/inference-service.ts";
 import { modelNotFound } from "../kserve/model-ref.ts";
 import type { Protocol } from "../protocol.ts";
 import { type ModelStatus, modelStatus, withDetail } from "../tensorflow-serving/model-status.ts";
+import { knowing } from "../text/lease-for.ts";
 import { jsonAnswer } from "../text-answer.ts";
 import { BASES, ENDPOINTS, pathsOf, toInferenceRoute } from "./endpoints.ts";
 import { openaiError } from "./openai-error.ts";
@@ -75,15 +76,16 @@ function modelRoutes(service: InferenceService, settings: ProtocolSettings): rea
   const isOther = settings.kserveRoutes || settings.simpleTensorflowServing;
   const isAlone = !isOther && !isChosenProtocol("tensorflow-serving", settings.servedProtocols);
   const takesOne: HttpRoute["takes"] = (request) => isAlone || isOfOpenai(request);
-  const list: HttpRoute["answer"] = async () => {
-    const names = [...new Set(service.index().map(({ model }) => model))];
-    const data = names.map(async (name) => ({ ...openaiModel(name), ...(await withDetail(service, name)) }));
+  const list: HttpRoute["answer"] = async (exchange) => {
+    const known = await knowing(service, exchange.callInfo());
+    const names = [...new Set(known.index().map(({ model }) => model))];
+    const data = names.map(async (name) => ({ ...openaiModel(name), ...(await withDetail(known, name)) }));
     return jsonAnswer({ object: "list", data: await Promise.all(data) });
   };
-  const one: HttpRoute["answer"] = async ({ record }, { owner, name = "" }) => {
+  const one: HttpRoute["answer"] = async (exchange, { owner, name = "" }) => {
     const model = owner === undefined ? name : `${owner}/${name}`;
-    record.model = model;
-    return jsonAnswer(describe(service, model));
+    exchange.record.model = model;
+    return jsonAnswer(describe(await knowing(service, exchange.callInfo()), model));
   };
   const get = { method: "GET", kind: "read" } as const;
   return [

@@ -1,6 +1,6 @@
 import { hintedError } from "../../error-info.ts";
 import type { ServingError } from "../../errors.ts";
-import type { CallOptions, InferenceService, Lease } from "../../serving/inference-service.ts";
+import type { CallOptions, InferenceService, Lease, ModelsCall } from "../../serving/inference-service.ts";
 import type { ServableDescription } from "../../serving/servable-description.ts";
 import { acquireModel } from "../kserve/model-ref.ts";
 
@@ -28,11 +28,16 @@ export async function leaseFor(
   call: CallOptions,
   own?: OwnAnswer,
 ): Promise<Lease> {
-  const lease = await acquireModel(service, { model }, call);
+  const lease = await acquireModel(await knowing(service, call, model), { model }, call);
   const { description } = lease;
   if (entries.some((entry) => hasEntry(description, entry)) || own?.isEnough(description)) return lease;
   lease.release();
   throw noFunction(description.model, entries, own);
+}
+
+/** The service with what is known of all its models, or of one, to the caller of a request. */
+export async function knowing(service: InferenceService, call: ModelsCall, model?: string): Promise<InferenceService> {
+  return (await service.withModels?.(call, model)) ?? service;
 }
 
 /** Checks if a version's hooks have a function. */

@@ -59,7 +59,7 @@ export const PROTOCOL_SETTINGS = {
     default: false,
     help: "let assistants list and call models as tools, at /mcp",
     details: "By the Model Context Protocol ([mcp.md](mcp.md)); `kserving mcp` serves it over stdio.",
-    commands: SERVE,
+    commands: BOTH,
   },
   /**
    * Hosts from which images and sound are fetched that messages have as addresses: names, `*.example.com`, `*`, and IP

@@ -1,0 +1,104 @@
+import { isMainThread } from "node:worker_threads";
+import type { Client } from "@grpc/grpc-js";
+import { fromGrpcStatus, ServingError } from "../../errors.ts";
+import { notOneAnswer } from "../../one-answer.ts";
+import { endOfParts, RAW_BODY, type RawHead } from "../../pipeline/infer-request.ts";
+import { rawPayload } from "../../pipeline/run-raw.ts";
+import { encodeInThread } from "../../platform/codec-host/codec-jobs.ts";
+import { isLongCopy } from "../../platform/codec-host/large-message.ts";
+import {
+  decodePart,
+  encodeCallJob,
+  type FunctionPart,
+  functionPath,
+} from "../../protocols/functions/function-messages.ts";
+import { fromModelList, type ToldModel } from "../../protocols/functions/model-facts.ts";
+import type { InferRequest, InferResponse, ModelRef, ModelsCall } from "../../serving/inference-service.ts";
+import { callStream, callUnary, toBuffer } from "./grpc-client.ts";
+import { assertInTime } from "./grpc-messages.ts";
+import { readAnswer } from "./infer-message.ts";
+
+/** The models that another server tells of, or the one of a name; undefined = it has no method for that. */
+export async function listRemoteModels(
+  client: Client,
+  call: ModelsCall,
+  model: string | undefined,
+): Promise<readonly ToldModel[] | undefined> {
+  const { decodeMessage, encodeAs } = await import("../../tensor/codecs/protobuf/proto-messages.ts");
+  const message = encodeAs("kserving.ListModelsRequest", { model: model ?? "" });
+  try {
+    const answer = await callUnary(client, functionPath("ListModels"), { message, call });
+    return await readAnswer(() => fromModelList(decodeMessage("kserving.ListModelsResponse", answer.message)));
+  } catch (reason) {
+    if (ServingError.from(reason).code !== "unimplemented") throw reason;
+    return undefined;
+  }
+}
+
+/** A request for a function of the hooks of another server's model. */
+interface AskedFunction {
+  readonly ref: ModelRef;
+  readonly request: InferRequest;
+  readonly raw: RawHead;
+}
+
+/** Calls a function of another server; its parts go to the request's sink. */
+export async function callRemoteFunction(client: Client, asked: AskedFunction): Promise<InferResponse> {
+  const { ref, request } = asked;
+  const { call } = request;
+  const message = await encodeRequest(asked);
+  try {
+    return await readAnswerOf(ref, request, callStream(client, functionPath("CallFunction"), { message, call }));
+  } catch (reason) {
+    assertInTime(call, reason);
+    throw reason;
+  }
+}
+
+async function readAnswerOf(
+  ref: ModelRef,
+  request: InferRequest,
+  answers: ReturnType<typeof callStream>,
+): Promise<InferResponse> {
+  const { parts, call } = request;
+  let head: InferResponse | undefined;
+  let count = 0;
+  for await (const { message } of answers) {
+    const part = await readAnswer(() => decodePart(message));
+    const { error } = part;
+    if (error !== undefined) throw new ServingError(fromGrpcStatus(error.status), error.message);
+    if (part.isWhole) {
+      // Counted from here on.
+      call.memory?.grow(message.length);
+      return toResponse(part);
+    }
+    if (parts === undefined) throw notOneAnswer(ref.model, 2);
+    const made = head === undefined ? toResponse(part) : { ...head, ...NO_HEAD, outputs: rawPayload(part.body) };
+    head ??= made;
+    count++;
+    call.record?.gavePart(performance.now());
+    await parts.write(made);
+  }
+  if (head === undefined)
+    throw new ServingError("internal", "The server behind this one ended its answer before its first part.");
+  return endOfParts(head, request, count);
+}
+
+/** Members that the first part alone has. */
+const NO_HEAD = { metadata: {}, contentType: undefined, status: undefined };
+
+function toResponse({ model, version, body, headers, contentType }: FunctionPart): InferResponse {
+  const outputs = rawPayload(body);
+  return { model, version, signature: "", outputs, metadata: headers, contentType, status: 200 };
+}
+
+/** In the main thread a codec thread does long work; in a hook's thread it delays only that thread. */
+async function encodeRequest({ ref, raw, request: { inputs, call } }: AskedFunction): Promise<Buffer> {
+  const given = inputs.kind === "tensors" ? inputs.tensors[RAW_BODY]?.data : undefined;
+  const body = given instanceof Uint8Array ? given : new Uint8Array(0);
+  const facts = Object.entries(raw.facts).map(([name, value]) => [name, String(value)]);
+  const head = { model: ref.model, name: raw.entry, facts: Object.fromEntries(facts) };
+  const isLong = isMainThread && isLongCopy(body.length, call.memory?.isWireOnly === true);
+  if (!isLong) return encodeCallJob.run(head, body);
+  return toBuffer(await encodeInThread(encodeCallJob, [head, body], { ...call, form: "content" }));
+}

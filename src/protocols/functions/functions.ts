@@ -1,0 +1,126 @@
+import { invalidArgument, ServingError, STATUS } from "../../errors.ts";
+import { frameBytes, framedBytes, frameParts } from "../../grpc/framed-message.ts";
+import type { GrpcProtocolOptions, StreamExchange, StreamMethod, UnaryMethod } from "../../grpc/grpc-route.ts";
+import { logFailure } from "../../observability/log-failure.ts";
+import type { Logger } from "../../observability/logger.ts";
+import { encodeInThread } from "../../platform/codec-host/codec-jobs.ts";
+import { LARGE_MESSAGE_BYTES } from "../../platform/codec-host/large-message.ts";
+import { SMALL_REQUEST_BYTES } from "../../platform/limits/transport-limits.ts";
+import { cutText } from "../../platform/text/cut-text.ts";
+import { inferRaw, type RawResponse } from "../../serving/infer-raw.ts";
+import type { InferenceService } from "../../serving/inference-service.ts";
+import { describeModel } from "../kserve/model-ref.ts";
+import type { Protocol } from "../protocol.ts";
+import { leaseFor } from "../text/lease-for.ts";
+import { checkCall, checkCallJob } from "./check-call.ts";
+import { decodeCall, type FunctionCall, type FunctionPart, functionPath, partFields } from "./function-messages.ts";
+import { type ToldModel, toModelList } from "./model-facts.ts";
+
+/** The service kserving.FunctionService, by which `kserving proxy` answers requests about texts and media. */
+export const functions: Protocol = {
+  name: "functions",
+  grpc: (service, options) => ({
+    routes: {
+      [functionPath("ListModels")]: { kind: "read", method: listMethod(service), maxBytes: SMALL_REQUEST_BYTES },
+      [functionPath("CallFunction")]: { kind: "inference", stream: callMethod(service, options) },
+    },
+  }),
+};
+
+function listMethod(service: InferenceService): UnaryMethod {
+  return async (message, { record }) => {
+    const { decodeMessage, encodeAs } = await import("../../tensor/codecs/protobuf/proto-messages.ts");
+    const model = String(decodeMessage("kserving.ListModelsRequest", message).model);
+    if (model !== "") record.model = model;
+    const models = model === "" ? await listModels(service) : [await tellModel(service, model)];
+    return { message: frameBytes(encodeAs("kserving.ListModelsResponse", toModelList(models))) };
+  };
+}
+
+async function tellModel(service: InferenceService, name: string): Promise<ToldModel> {
+  const description = await describeModel(service, { model: name });
+  return { model: description.model, version: description.version, unavailableReason: "", description };
+}
+
+async function listModels(service: InferenceService): Promise<readonly ToldModel[]> {
+  const told = service.index().map(async ({ model, version, isReady, unavailableReason }): Promise<ToldModel> => {
+    const ref = { model, version };
+    const gone = { ...ref, unavailableReason: unavailableReason || "it is being unloaded", description: undefined };
+    if (!isReady) return gone;
+    return describeModel(service, ref).then(
+      (description) => ({ ...ref, unavailableReason: "", description }),
+      () => gone,
+    );
+  });
+  return Promise.all(told);
+}
+
+function callMethod(service: InferenceService, { log }: GrpcProtocolOptions): StreamMethod {
+  return async (exchange) => {
+    for await (const message of exchange.messages) {
+      exchange.isWorking = true;
+      exchange.record.received(message.length);
+      return await new CalledFunction(exchange, log).answer(message, service);
+    }
+    throw invalidArgument("CallFunction has no request; expected one message.");
+  };
+}
+
+/** One call of a function, on the way of its answer or its parts. */
+class CalledFunction {
+  readonly #exchange: StreamExchange;
+  readonly #log: Logger;
+  #count = 0;
+
+  constructor(exchange: StreamExchange, log: Logger) {
+    this.#exchange = exchange;
+    this.#log = log;
+  }
+
+  async answer(message: Uint8Array, service: InferenceService): Promise<void> {
+    const call = this.#exchange;
+    const { model, name: entry, facts, body } = await this.#read(message);
+    call.record.model = model;
+    const lease = await leaseFor(service, { model, entries: [entry] }, call);
+    try {
+      const { model: name, version } = lease.description;
+      const send = ({ body: bytes, contentType, metadata: headers }: RawResponse, isWhole: boolean) =>
+        this.#send(this.#count++ > 0 ? { body: bytes } : { body: bytes, contentType, headers, model: name, version, isWhole });
+      const answer = await inferRaw(lease, { entry, facts, body, call, write: (part) => send(part, false) });
+      if (answer.parts === undefined) await send(answer, true);
+    } catch (reason) {
+      if (this.#count === 0 || call.signal.aborted) throw reason;
+      await this.#tellFailure(reason);
+    } finally {
+      lease.release();
+    }
+  }
+
+  async #read(message: Uint8Array): Promise<FunctionCall> {
+    const request = decodeCall(message);
+    // A thread gets a copy; of a file nothing is looked at but that there is one.
+    const checked = request.name === "transcribe" ? { ...request, body: request.body.slice(0, 1) } : request;
+    if (message.length <= LARGE_MESSAGE_BYTES) checkCall(checked);
+    else await encodeInThread(checkCallJob, [checked], { ...this.#exchange, keepsTensors: true });
+    return request;
+  }
+
+  async #send(part: Partial<FunctionPart>): Promise<void> {
+    const { memory, signal } = this.#exchange;
+    const framed = frameParts(partFields(part), true);
+    const bytes = memory.beyondPart(framedBytes(framed));
+    memory.grow(bytes);
+    // Its bytes are those of the function again only once they are sent.
+    await this.#exchange.write(framed).finally(() => memory.shrink(bytes));
+    signal.throwIfAborted();
+  }
+
+  /** A client of gRPC gives up the parts that it has not read when it learns of a status. */
+  async #tellFailure(reason: unknown): Promise<void> {
+    const { record, path } = this.#exchange;
+    const { code, message } = ServingError.from(reason);
+    record.failedWith = code;
+    logFailure({ reason, code, record, path }, this.#log);
+    await this.#send({ error: { status: STATUS[code].grpc, message: cutText(message) } });
+  }
+}
