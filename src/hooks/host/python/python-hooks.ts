@@ -1,6 +1,8 @@
 import type { PythonRequest, PythonResponse } from "../../../drivers/python/conversation.ts";
 import type { HookKind } from "../../../pipeline/hook-times.ts";
 import type { Values } from "../../../tensor/plain-value.ts";
+import { isPlainObject } from "../../../tensor/record.ts";
+import { isTensor, type Tensor } from "../../../tensor/tensor.ts";
 import type { AnyHook } from "../../generator-hooks.ts";
 import type { HookSet } from "../../hook-set.ts";
 import type { Hook, HookContext, InitContext, InitParams } from "../../hooks.ts";
@@ -156,8 +158,12 @@ export function pythonFunctions(
   found: readonly FoundFunction[],
   calls: HookCalls,
 ): Readonly<Record<string, (request: unknown, ctx: HookContext) => unknown>> {
-  const toValue = (answer: PythonResponse, ctx: HookContext) => take(answer, ctx).value;
   const toFunction = ({ name, parts: kind }: FoundFunction) => {
+    const isFile = FILES.includes(name);
+    const toValue = (answer: PythonResponse, ctx: HookContext) => {
+      const { value } = take(answer, ctx);
+      return isFile ? withBytes(value) : value;
+    };
     const question = (op: string, request: unknown) =>
       ({ op, hook: name, stage: 0, place: name, ...packJson(request) }) as PythonRequest;
     if (kind === null)
@@ -169,4 +175,19 @@ export function pythonFunctions(
     };
   };
   return Object.fromEntries(found.map((each) => [each.name, toFunction(each)]));
+}
+
+/** Functions that give files. */
+const FILES = ["speak", "generateImage"];
+
+/** A value with bytes in place of the tensors that Python's `bytes`, and lists of them, have become. */
+function withBytes(value: unknown): unknown {
+  if (isTensor(value)) {
+    if (value.dtype !== "bytes") return value;
+    const all = [...(value as Tensor<"bytes">).data];
+    return value.shape.length === 0 ? all[0] : all;
+  }
+  if (Array.isArray(value)) return value.map(withBytes);
+  if (!isPlainObject(value)) return value;
+  return Object.fromEntries(Object.entries(value).map(([name, each]) => [name, withBytes(each)]));
 }

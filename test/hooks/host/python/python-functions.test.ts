@@ -59,6 +59,24 @@ def rerank(request, ctx):
 
 def transcribe(request, ctx):
     yield {"text": f"{len(request['audio']['bytes'])} bytes of {request['audio']['media_type']}", "language": "en"}
+
+def speak(request, ctx):
+    if request["text"] == "whole":
+        return {"audio": b"RIFF\\0\\0\\0\\0WAVE" + request["voice"].encode(), "media_type": "audio/x-own"}
+    if request["text"] == "wrong":
+        return {"sound": b"x"}
+    return request["text"].encode()
+
+JPEG = b"\\xff\\xd8\\xff"
+
+def generate_image(request, ctx):
+    if request["prompt"] == "one":
+        return JPEG
+    if request["prompt"] == "told":
+        return {"images": [{"bytes": JPEG + b"1", "revised_prompt": "better"}], "usage": {"prompt_tokens": 2}}
+    if request["prompt"] == "pixels":
+        return np.zeros((2, 2, 3), np.uint8)
+    return [JPEG + str(each).encode() for each in range(request["count"])]
 `;
 
 describe.skipIf(python === undefined)("functions of a Python file", () => {
@@ -134,6 +152,33 @@ describe.skipIf(python === undefined)("functions of a Python file", () => {
     expect(heard.text).toBe("21 bytes of audio/wav");
   });
 
+  test("speak gives the bytes of a sound, with their type if it says", async () => {
+    const speak = (input: string) => client.audio.speech.create({ model: "default", input, voice: "eva" });
+    const whole = await speak("whole");
+    expect([whole.headers.get("content-type"), await whole.text()]).toEqual(["audio/x-own", "RIFF\0\0\0\0WAVEeva"]);
+    expect(await (await speak("bare")).text()).toBe("bare");
+    await expect(speak("wrong")).rejects.toThrow("sound");
+  });
+
+  test("generate_image gives one picture, several, or what is told of them", async () => {
+    const make = async (prompt: string, n = 1) => {
+      const { data = [], usage } = await client.images.generate({ model: "default", prompt, n });
+      const images = data.map(({ b64_json = "", revised_prompt: revised }) => {
+        return [Buffer.from(b64_json, "base64").toString("latin1").slice(3), revised];
+      });
+      return { images, tokens: usage?.input_tokens };
+    };
+    expect(await make("one")).toEqual({ images: [["", undefined]], tokens: undefined });
+    expect(await make("some", 2)).toMatchObject({
+      images: [
+        ["0", undefined],
+        ["1", undefined],
+      ],
+    });
+    expect(await make("told")).toEqual({ images: [["1", "better"]], tokens: 2 });
+    await expect(make("pixels")).rejects.toThrow("The hook generateImage returned a tensor");
+  });
+
   test("errors name the function, and a reader that leaves ends its generator", async () => {
     await expect(ask("fail")).rejects.toThrow("The hook chat failed: ");
     await expect(ask("wrong")).rejects.toThrow("txt");
@@ -166,6 +211,15 @@ describe.skipIf(python === undefined)("a Python file", () => {
     onTestFinished(() => server.close());
     const body = JSON.stringify({ model: "default", input: "a" });
     expect((await fetch(`${server.httpUrl}/v1/embeddings`, { method: "POST", body })).status).toBe(status);
+  });
+
+  test("has a generator speak, whose parts are one sound", async () => {
+    const speak = "def speak(request):\n    for word in request['text'].split():\n        yield word.encode()\n";
+    const server = await start({ "hooks.py": speak });
+    onTestFinished(() => server.close());
+    const body = JSON.stringify({ model: "default", input: "one two", voice: "eva" });
+    const answer = await fetch(`${server.httpUrl}/v1/audio/speech`, { method: "POST", body });
+    expect(await answer.text()).toBe("onetwo");
   });
 
   test("whose function is a coroutine is refused with what to write", async () => {
