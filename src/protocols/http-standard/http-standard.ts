@@ -1,3 +1,4 @@
+import { isChosenProtocol } from "../../platform/limits/settings/protocol-settings.ts";
 import type { HttpAnswer, HttpRoute } from "../../proxy/http-route.ts";
 import type { InferenceService } from "../../serving/inference-service.ts";
 import type { Endpoint } from "../endpoint-paths.ts";
@@ -11,7 +12,11 @@ export const httpHealth: Protocol = {
     inference: [],
     routes: [
       healthRoute(service, settings.simpleTensorflowServing),
-      llmsRoute(service, { page: page !== undefined, mcp: settings.mcp }),
+      llmsRoute(service, {
+        page: page !== undefined,
+        mcp: settings.mcp,
+        serves: (protocol) => isChosenProtocol(protocol, settings.servedProtocols),
+      }),
     ],
   }),
 };

@@ -23,6 +23,8 @@ const MAX_VALUES = 20;
 interface Documented {
   readonly page: boolean;
   readonly mcp: boolean;
+  /** Checks for a protocol that is not left out. */
+  readonly serves: (protocol: string) => boolean;
 }
 
 /**
@@ -31,23 +33,23 @@ interface Documented {
  */
 export async function llmsText(service: InferenceService, has: Documented): Promise<string> {
   const models = await describeAll(service);
-  return [...head(has), "## Models", "", ...models.flatMap(aboutModel)].join("\n");
+  return [...head(has), "## Models", "", ...models.flatMap((model) => aboutModel(model, has))].join("\n");
 }
 
-function head({ page, mcp }: Documented): readonly string[] {
+function head({ page, mcp, serves }: Documented): readonly string[] {
   const documents = [
-    `- [All calls of KServe V2](${documentPath("")}): OpenAPI 3.1`,
+    ...(serves("kserve") ? [`- [All calls of KServe V2](${documentPath("")}): OpenAPI 3.1`] : []),
     ...(mcp ? ["- [Models as tools](/mcp): the Model Context Protocol, by POST, without sessions"] : []),
     ...(page ? ["- [All calls of all protocols](/docs/openapi.json): OpenAPI 3.1; for people at /docs"] : []),
-    "- [Health](/health), [models](/v2/models), [metrics](/metrics)",
+    `- [Health](/health), ${serves("kserve") ? "[models](/v2/models), " : ""}[metrics](/metrics)`,
   ];
   return [
     "# kserving",
     "",
-    `> A model server, version ${readVersion()}. POST JSON to /predict/NAME to run a model: an object with a value for each input, or a list of rows.`,
+    `> A model server, version ${readVersion()}. ${howToCall(serves)}`,
     "",
     '- Bytes that are not text, such as images, are {"b64": "BASE64"}. Null is a missing value where a model takes tables.',
-    "- CSV with a line of names goes with the header content-type: text/csv. Files go as multipart/form-data.",
+    ...(serves("kibernetika") ? FORMS : []),
     "- The answer has a member for each output. Where the first dimension of an input is -1, it counts rows: send several at once.",
     '- An error is {"error": "…"}; where a name, a dtype or a shape is wrong, beside it are code, reason, field, expected, did_you_mean and docs.',
     "- 429 and 503 may be sent again after the seconds that Retry-After has; 400 and 404 may not.",
@@ -57,15 +59,29 @@ function head({ page, mcp }: Documented): readonly string[] {
   ];
 }
 
-function aboutModel([name, signature]: NamedSignature): readonly string[] {
+/** What else /predict takes. */
+const FORMS = [
+  "- CSV with a line of names goes with the header content-type: text/csv. Files go as multipart/form-data.",
+];
+
+/** The simplest way there is; without the two protocols that take plain JSON the documents say how. */
+function howToCall(serves: Documented["serves"]): string {
+  if (serves("kibernetika"))
+    return "POST JSON to /predict/NAME to run a model: an object with a value for each input, or a list of rows.";
+  if (serves("tensorflow-serving"))
+    return 'POST {"inputs": …} to /v1/models/NAME:predict to run a model: an object with a value for each input.';
+  return "The documents below say how a model is run.";
+}
+
+function aboutModel([name, signature]: NamedSignature, { serves }: Documented): readonly string[] {
   const { outputs } = signature;
   return [
     `### ${oneLine(name)}`,
     "",
     ...listed("input", knownInputs(signature)),
     ...listed("output", outputs),
-    ...exampleOf(name, signature),
-    `- [Its calls](${documentPath(name)}): OpenAPI 3.1`,
+    ...exampleOf(name, signature, serves),
+    ...(serves("kserve") ? [`- [Its calls](${documentPath(name)}): OpenAPI 3.1`] : []),
     "",
   ];
 }
@@ -100,18 +116,18 @@ function values(all: readonly (string | number)[]): string {
 }
 
 /** A value that would be too long to be read is left out. */
-function exampleOf(name: string, signature: Signature): readonly string[] {
+function exampleOf(name: string, signature: Signature, serves: Documented["serves"]): readonly string[] {
   const path = encodeURIComponent(name);
   const row = exampleRow(signature);
-  if (row !== undefined && Object.keys(row).length <= MAX_LISTED)
+  if (serves("kibernetika") && row !== undefined && Object.keys(row).length <= MAX_LISTED)
     return [`- a request, with values that are a guess, by column: POST /predict/${path} ${JSON.stringify([row])}`];
   const example = exampleValues(signature);
   if (example === undefined || Object.keys(example).length > MAX_LISTED) return [];
   // A member "inputs" would be taken for another form of /predict.
-  const call = Object.hasOwn(example, "inputs")
-    ? [`POST /v1/models/${path}:predict`, { inputs: example }]
-    : [`POST /predict/${path}`, example];
-  return [`- a request, with values that are a guess: ${call[0]} ${JSON.stringify(call[1])}`];
+  const isPlain = serves("kibernetika") && !Object.hasOwn(example, "inputs");
+  if (!isPlain && !serves("tensorflow-serving")) return [];
+  const [call, body] = isPlain ? [`/predict/${path}`, example] : [`/v1/models/${path}:predict`, { inputs: example }];
+  return [`- a request, with values that are a guess: POST ${call} ${JSON.stringify(body)}`];
 }
 
 /** Names come from files of models. */

@@ -5,6 +5,7 @@ import { gzipSync } from "node:zlib";
 import { currentScope } from "../../access/call-scope.ts";
 import { isLocalCaller } from "../../access/control-access.ts";
 import { failedPrecondition, ServingError } from "../../errors.ts";
+import { isChosenProtocol } from "../../platform/limits/settings/protocol-settings.ts";
 import { callerOf } from "../../proxy/caller-of.ts";
 import type { HttpExchange } from "../../proxy/http-exchange.ts";
 import type { HttpAnswer, HttpDependencies, HttpRoute, PathParameters } from "../../proxy/http-route.ts";
@@ -164,16 +165,20 @@ async function apiDocument({
 }: Pick<HttpDependencies, "service" | "platform" | "settings">): Promise<OpenApiDocument> {
   const document = await openApiDocument(KSERVE_ENDPOINTS, service);
   const models = await describeAll(service);
-  const paths = {
-    ...document.paths,
-    ...tensorflowPaths(models),
-    ...kibernetikaPaths(models),
-    ...openaiPaths(),
-    ...anthropicPaths(),
-    ...ollamaPaths(),
-    ...sagemakerPaths(platform !== undefined),
-    ...simpleTensorflowServingPaths(),
-    ...mcpPaths(settings.mcp),
+  const all: readonly (readonly [protocol: string, paths: Paths])[] = [
+    ["kserve", document.paths],
+    ["tensorflow-serving", tensorflowPaths(models)],
+    ["kibernetika", kibernetikaPaths(models)],
+    ["openai", openaiPaths()],
+    ["anthropic", anthropicPaths()],
+    ["ollama", ollamaPaths()],
+    ["sagemaker", sagemakerPaths(platform !== undefined)],
+    ["simple-tensorflow-serving", simpleTensorflowServingPaths()],
+    ["mcp", mcpPaths(settings.mcp)],
+  ];
+  const served = all.filter(([protocol]) => isChosenProtocol(protocol, settings.servedProtocols));
+  const paths: Paths = {
+    ...Object.assign({}, ...served.map(([, own]) => own)),
     ...endpointPaths("Server", [HEALTH_ENDPOINT, LLMS_ENDPOINT, METRICS_ENDPOINT]),
   };
   return { ...document, info: { ...document.info, title: "kserving" }, paths: withOwnIds(inOrder(paths)) };

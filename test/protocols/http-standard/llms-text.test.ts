@@ -56,6 +56,21 @@ test("a request to a model of tables has a row by its columns, with values that 
     expect((await fetch(httpUrl + path, { method: "POST", body })).status).toBe(200);
 });
 
+test.each([
+  ["-kibernetika", ["/v1/models/half:predict"], "/v1/models/NAME:predict"],
+  ["kserve", [], "documents below"],
+  ["-kserve", ["/predict/half"], "/predict/NAME"],
+])("what --protocols %s leaves out is not told", async (protocols, calls, how) => {
+  const { httpUrl } = await startServer({ models: { half }, servedProtocols: protocols });
+  const text = await read(httpUrl);
+  expect(text).toContain(how);
+  const requests = [...text.matchAll(/: POST (\S+) (.+)$/gm)];
+  expect(requests.map(([, path]) => path)).toEqual(calls);
+  for (const [, path = "", body = ""] of requests)
+    expect((await fetch(httpUrl + path, { method: "POST", body })).status).toBe(200);
+  for (const [, path] of text.matchAll(/\]\((\/\S+)\)/g)) expect((await fetch(httpUrl + path)).status).toBe(200);
+});
+
 test("a caller reads of the models that it may know of", async () => {
   const { httpUrl } = await startServer({ models: { default: half, other: half }, auth: await authFiles() });
   expect((await fetch(`${httpUrl}/llms.txt`)).status).toBe(401);

@@ -192,6 +192,12 @@ test("an example of the document is a request that the model answers, an image a
   });
 });
 
+test("the document has no path of a protocol that --protocols leaves out", async () => {
+  const paths = Object.keys(await readDocument({ servedProtocols: "kserve,ollama" }));
+  expect(paths).toEqual(expect.arrayContaining(["/v2/models/any/infer", "/api/chat", "/health", "/metrics"]));
+  expect(paths.filter((path) => !/^\/(?:v2|api|health|metrics|llms\.txt)/.test(path))).toEqual([]);
+});
+
 test("/docs is the page, with its headers, and not there without the page", async () => {
   const { httpUrl } = await startServer({ models });
   const page = await fetch(`${httpUrl}/docs`);
