@@ -10,6 +10,8 @@ import { decodeImage } from "../../../src/tensor/media/decode-image.ts";
 import { createTensor } from "../../../src/tensor/tensor.ts";
 import { missingPython, PYTHON } from "../../helpers/missing-python.ts";
 import { startServer } from "../../helpers/start-server.ts";
+import { tempFolder } from "../../helpers/temp-folder.ts";
+import { tableOf, toyEncoder, toyTokenizer } from "../../helpers/text-model.ts";
 import { startKserving } from "../start-kserving.ts";
 import { runCommand } from "./run-command.ts";
 
@@ -281,4 +283,14 @@ test.each([
 ] as const)("infer %j ends with %i", async (args, code, message) => {
   const outcome = await runCommand(["infer", ...args]);
   expect([outcome.code, outcome.stderr]).toEqual([code, expect.stringContaining(message)]);
+});
+
+test("infer gives a model that also takes texts either, by the names of its inputs", async () => {
+  const config = { architectures: ["BertModel"], model_type: "bert", hidden_size: 2 };
+  const model = toyEncoder({ table: tableOf({ good: [3, 0], bad: [0, 4] }) });
+  const path = tempFolder({ ...toyTokenizer(), "config.json": JSON.stringify(config), "model.onnx": model });
+  const texts = await infer(`${path}/model.onnx`, "--input", 'text=["good"]');
+  expect(Object.keys(texts)).toEqual(["embedding"]);
+  const ids = ["--input", "input_ids=[[2,4,3]]", "--input", "attention_mask=[[1,1,1]]"];
+  expect(Object.keys(await infer(`${path}/model.onnx`, ...ids))).toEqual(["last_hidden_state"]);
 });

@@ -13,6 +13,7 @@ import { encodeModel } from "../../fixtures/make/onnx-writer.ts";
 import { ScriptedService } from "../../grpc/scripted-service.ts";
 import { startServer } from "../../helpers/start-server.ts";
 import { tempFolder } from "../../helpers/temp-folder.ts";
+import { tableOf, toyEncoder, toyTokenizer } from "../../helpers/text-model.ts";
 import { serveHttp } from "../../proxy/serve-http.ts";
 
 const ECHO = { stages: [{ driver: "null" }] };
@@ -486,4 +487,22 @@ describe("POST /serving-proxy", () => {
     expect((await errorOf(post(`${httpUrl}/serving-proxy`, "{")))[0]).toBe(400);
     expect((await errorOf(post(`${httpUrl}/serving-proxy`, "[]")))[0]).toBe(400);
   });
+});
+
+test("PredictJSON runs a model that takes texts with these, or with tokens, by the names of its members", async () => {
+  const config = { architectures: ["BertModel"], model_type: "bert", hidden_size: 2 };
+  const model = toyEncoder({ table: tableOf({ good: [3, 0], bad: [0, 4] }) });
+  const folder = tempFolder({ ...toyTokenizer(), "config.json": JSON.stringify(config), "model.onnx": model });
+  const { httpUrl } = await startServer({ stages: [{ path: `${folder}/model.onnx` }] });
+  const post = async (body: object | string) => {
+    const text = typeof body === "string" ? body : JSON.stringify(body);
+    return JSON.parse(await (await fetch(`${httpUrl}/serving-proxy`, { method: "POST", body: text })).text());
+  };
+  expect(Object.keys(await post({ text: ["good"] }))).toEqual(["embedding"]);
+  const ids = { input_ids: [[2, 4, 3]], attention_mask: [[1, 1, 1]] };
+  expect(Object.keys(await post(ids))).toEqual(["last_hidden_state"]);
+  const [tokens, ones] = [4, 1].map((value) => [new Array(20_000).fill(value)]);
+  expect(Object.keys(await post({ input_ids: tokens, attention_mask: ones }))).toEqual(["last_hidden_state"]);
+  expect((await post({ 'text\\"': '{"input_ids": [', text: ["good"] })).error).toContain("text");
+  for (const broken of ['{"text', '{"text": [', '}{"input_ids"']) expect((await post(broken)).error).toBeDefined();
 });
