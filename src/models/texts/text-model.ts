@@ -36,12 +36,16 @@ interface TextSource {
   readonly log: Logger;
 }
 
-/** Says in the log that a model could take texts, by small files alone. Never throws. */
+/** Says in the log of a model that is not to take texts that it could, by small files alone. Never throws. */
 export async function hintTexts({ signatures }: Model, path: string, log: Logger): Promise<void> {
   const own = signatures[defaultSignatureName(signatures)];
   if (own === undefined || !isEncoder(own)) return;
   const task = await readTextTask(path).catch(() => undefined);
-  if (task !== undefined) log.info("takes texts with -o texts=true", { task: task.kind, by: task.source });
+  if (task !== undefined)
+    log.info("the model takes numbers of tokens; -o texts=true has it take texts", {
+      task: task.kind,
+      by: task.source,
+    });
 }
 
 /**
@@ -59,7 +63,9 @@ export async function withTexts(model: Model, source: TextSource): Promise<Model
     if (isAsked) log.warn(`the model does not take texts in spite of -o texts=true: ${made}`, { path });
   } catch (reason) {
     if (isAsked) throw reason;
-    log.warn(`the model takes no texts, as -o texts=false has it: ${reasonText(reason)}`, { path });
+    log.warn(`the model takes numbers of tokens alone, since files beside it are no use: ${reasonText(reason)}`, {
+      path,
+    });
   }
   return model;
 }

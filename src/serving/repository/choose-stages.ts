@@ -140,7 +140,7 @@ function checkHookKey(
 
 /** The nearest known key, which may not be the name of a family of keys alone. */
 function hintFor(key: string, tables: readonly OptionTable[]): string {
-  if (takesOption(HOST_OPTIONS, key)) return " It is one with -o texts=true.";
+  if (takesOption(HOST_OPTIONS, key)) return " It is one of models that take texts: add -o texts=true.";
   const specs = tables.flatMap((table) => Object.entries<OptionSpec>(table));
   const isFamily = specs.some(([name, { type }]) => name === key && type === "prefix");
   if (isFamily) return ` "${key}" stands before a name: -o ${key}.NAME=VALUE.`;

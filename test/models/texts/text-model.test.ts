@@ -57,7 +57,9 @@ describe("without the option", () => {
     expect(Object.keys(plain.signatures)).toEqual(["serving_default"]);
     expect(plain.signatures.serving_default?.inputs?.map(({ name }) => name)).toEqual(["input_ids", "attention_mask"]);
     await plain.close();
-    expect(hints).toEqual([["takes texts with -o texts=true", { task: "embedding", by: "config.json" }]]);
+    expect(hints).toEqual([
+      ["the model takes numbers of tokens; -o texts=true has it take texts", { task: "embedding", by: "config.json" }],
+    ]);
   });
 
   test("damaged files beside a model keep none from loading", async () => {

@@ -45,7 +45,9 @@ describe("a key", () => {
     expect(await check({ texts: "true", truncate: "left" })).toEqual([]);
     expect(await check({ texts: "true" }, undefined, { truncate: "left" })).toEqual([]);
     expect(await check({ truncate: "left" }, undefined, { texts: "true" })).toEqual([]);
-    await expect(check({ truncate: "left" })).rejects.toThrow('"truncate". It is one with -o texts=true.');
+    await expect(check({ truncate: "left" })).rejects.toThrow(
+      '"truncate". It is one of models that take texts: add -o texts=true.',
+    );
     await expect(check({}, undefined, { dimensions: "2" })).rejects.toThrow('no option "dimensions"');
     expect(await check({ truncate: "left" }, {})).toMatchObject([expect.stringContaining("it goes to the hooks")]);
   });
