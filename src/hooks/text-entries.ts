@@ -88,9 +88,11 @@ function ofHook<Made>(name: TextFunctionName, make: () => Made): Made {
  * The request that a protocol has checked, with each message's texts as one, and the bytes of images and sound. Those
  * that the server has fetched are behind the request, in the order of their addresses.
  */
-function readRequest({ facts: { fetched = null }, body }: RawCall): unknown {
+function readRequest({ facts: { fetched = null, choice = 0 }, body }: RawCall): unknown {
   const told: Fetched = fetched === null ? { requestBytes: body.length, media: [] } : JSON.parse(String(fetched));
-  const request = JSON.parse(body.toString("utf8", 0, told.requestBytes)) as Pick<ChatRequest, "messages">;
+  const sent = JSON.parse(body.toString("utf8", 0, told.requestBytes)) as Pick<ChatRequest, "messages" | "seed">;
+  // Of several choices each has a seed of its own, or they would be one and the same.
+  const request = sent.seed === undefined ? sent : { ...sent, seed: sent.seed + Number(choice) };
   const { messages } = request;
   if (messages === undefined) return request;
   let at = told.requestBytes;

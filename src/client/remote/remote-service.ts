@@ -7,9 +7,9 @@ import { type Decoding, decodeMessage, encodeInThread } from "../../platform/cod
 import type { Job } from "../../platform/codec-host/job.ts";
 import { isLongCopy, takesLong } from "../../platform/codec-host/large-message.ts";
 import { SERVER_DEFAULTS } from "../../platform/limits/settings/server-settings.ts";
+import type { ToldModel } from "../../protocols/functions/model-facts.ts";
 import { decodePredictJson, encodePredictJsonJob } from "../../protocols/kibernetika/grpc-codec.ts";
 import { PREDICT_JSON_PATH } from "../../protocols/kibernetika/grpc-service.ts";
-import type { ToldModel } from "../../protocols/functions/model-facts.ts";
 import { modelParameters } from "../../protocols/kserve/parameters.ts";
 import {
   decodePredictResponseJob,

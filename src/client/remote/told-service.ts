@@ -27,14 +27,21 @@ export class ToldService implements Pick<InferenceService, "index" | "acquire"> 
 
   #describe({ model, version }: ModelRef): ServableDescription {
     const names = new Set(this.#told.map((one) => one.model));
-    if (model === "" && names.size !== 1) throw invalidArgument(`The request names no model; expected one of ${names.size}.`);
+    if (model === "" && names.size !== 1)
+      throw invalidArgument(`The request names no model; expected one of ${names.size}.`);
     const all = this.#told.filter((one) => this.#isOne || model === "" || one.model === model);
     const versions = all.filter((one) => version === undefined || one.version === version);
-    const newest = versions.filter(({ description }) => description !== undefined).sort(byVersion).at(-1);
+    const newest = versions
+      .filter(({ description }) => description !== undefined)
+      .sort(byVersion)
+      .at(-1);
     if (newest?.description !== undefined) return newest.description;
     const [first] = versions;
     if (first !== undefined)
-      throw new ServingError("unavailable", `The model ${first.model} does not answer now: ${first.unavailableReason}.`);
+      throw new ServingError(
+        "unavailable",
+        `The model ${first.model} does not answer now: ${first.unavailableReason}.`,
+      );
     throw new ServingError("not_found", `The server behind this one has no model ${model}.`);
   }
 }

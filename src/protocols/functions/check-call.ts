@@ -17,18 +17,31 @@ type Checks = Readonly<Record<string, Check>>;
 export function checkCall({ name, facts, body }: FunctionCall): void {
   if (!isFunction(name))
     throw invalidArgument(`There is no function ${cutText(name)}; expected ${TEXT_FUNCTIONS.join(", ")}.`);
-  const fact = name === "transcribe" ? "request" : name === "chat" ? "fetched" : undefined;
-  const unknown = Object.keys(facts).find((each) => each !== fact);
+  const known: readonly string[] = FACTS[name] ?? [];
+  const unknown = Object.keys(facts).find((each) => !known.includes(each));
   if (unknown !== undefined)
-    throw wrong(`facts.${cutText(unknown)}`, "a fact", fact === undefined ? "none" : `${fact} alone`);
+    throw wrong(`facts.${cutText(unknown)}`, "a fact", known.length === 0 ? "none" : known.join(", "));
+  if (facts.choice !== undefined && !/^\d{1,6}$/.test(facts.choice))
+    throw wrong("facts.choice", cutText(facts.choice), "a whole number from 0 on");
   if (name === "transcribe") {
     if (body.length === 0) throw wrong("body", "empty", "the bytes of a sound");
     checkMembers(readJson(facts.request ?? "", "facts.request"), "request", REQUESTS.transcribe);
     return;
   }
-  const text = Buffer.from(body.buffer, body.byteOffset, body.byteLength).toString("utf8", 0, requestBytes(facts, body));
+  const text = Buffer.from(body.buffer, body.byteOffset, body.byteLength).toString(
+    "utf8",
+    0,
+    requestBytes(facts, body),
+  );
   checkMembers(readJson(text, "body"), "body", REQUESTS[name]);
 }
+
+/** Facts that a call may have. */
+const FACTS: Readonly<Partial<Record<FunctionName, readonly string[]>>> = {
+  chat: ["fetched", "choice"],
+  complete: ["choice"],
+  transcribe: ["request"],
+};
 
 /** {@link checkCall} for a codec thread. */
 export const checkCallJob = defineJob(import.meta.url, "checkCallJob", checkCall);

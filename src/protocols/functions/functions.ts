@@ -85,7 +85,9 @@ class CalledFunction {
     try {
       const { model: name, version } = lease.description;
       const send = ({ body: bytes, contentType, metadata: headers }: RawResponse, isWhole: boolean) =>
-        this.#send(this.#count++ > 0 ? { body: bytes } : { body: bytes, contentType, headers, model: name, version, isWhole });
+        this.#send(
+          this.#count++ > 0 ? { body: bytes } : { body: bytes, contentType, headers, model: name, version, isWhole },
+        );
       const answer = await inferRaw(lease, { entry, facts, body, call, write: (part) => send(part, false) });
       if (answer.parts === undefined) await send(answer, true);
     } catch (reason) {

@@ -8,6 +8,7 @@ import type { HttpAnswer } from "../../proxy/http-route.ts";
 import { EVENTS } from "../../proxy/part-form.ts";
 import type { InferenceService } from "../../serving/inference-service.ts";
 import { writeOutputsJob } from "../kibernetika/http-outputs.ts";
+import { knowing } from "../text/lease-for.ts";
 import {
   answerMessage,
   checkBatch,
@@ -17,7 +18,6 @@ import {
   type RoutingHeaders,
   statusOf,
 } from "./answer-message.ts";
-import { knowing } from "../text/lease-for.ts";
 import type { ToolCall } from "./call-tool.ts";
 import { type Message, type Received, RPC, RpcError, readMessages } from "./messages.ts";
 

@@ -135,9 +135,12 @@ async function makeChoices(
   const { source, leave } = followSignal(asked.call.signal);
   const call = { ...asked.call, signal: source };
   let failure: { readonly reason: unknown } | undefined;
-  const runs = choices.map(async (choice) => {
+  const runs = choices.map(async (choice, index) => {
+    // The last one may give the request's own memory away, since the others have begun with copies.
+    const request = index === choices.length - 1 ? asked.request : asked.request.slice();
+    const facts = index === 0 ? asked.facts : { ...asked.facts, choice: String(index) };
     try {
-      await run(choice, (take) => inferText(lease, { ...asked, request: asked.request.slice(), call, take }));
+      await run(choice, (take) => inferText(lease, { ...asked, request, ...(facts && { facts }), call, take }));
     } catch (reason) {
       failure ??= { reason };
       source.abort(reason);

@@ -100,13 +100,16 @@ const REQUESTS: readonly (readonly [path: string, body: () => object | FormData,
 ];
 
 describe("kserving proxy", () => {
-  it.each(REQUESTS)("answers %s as the server behind it does (%#)", async (path, body, status = 200) => {
-    const { httpUrl, grpcAddress } = await served();
-    const url = await openProxy(grpcAddress);
-    const direct = await ask(httpUrl, path, body());
-    expect(await ask(url, path, body())).toEqual(direct);
-    expect(direct.status).toBe(status);
-  });
+  it.each(REQUESTS.map(([path, body, status = 200]) => [path, body, status] as const))(
+    "answers %s as the server behind it does (%#)",
+    async (path, body, status) => {
+      const { httpUrl, grpcAddress } = await served();
+      const url = await openProxy(grpcAddress);
+      const direct = await ask(httpUrl, path, body());
+      expect(await ask(url, path, body())).toEqual(direct);
+      expect(direct.status).toBe(status);
+    },
+  );
 
   it("lists the models of the server behind it, Ollama's those alone that answer requests about texts", async () => {
     const { grpcAddress } = await served();
@@ -199,7 +202,10 @@ describe("kserving proxy", () => {
   });
 
   it("sends a client's own Authorization on if it is to, and finds for each what that may see", async () => {
-    const models = { "team-talk": { stages: [{ driver: "null" }], hooks: textHooks() }, other: { stages: [{ driver: "null" }] } };
+    const models = {
+      "team-talk": { stages: [{ driver: "null" }], hooks: textHooks() },
+      other: { stages: [{ driver: "null" }] },
+    };
     const { grpcAddress } = await startServer({ models, auth: await authFiles() });
     const url = await openProxy(grpcAddress, { forwardAuthorization: true });
     const send = async (token: string, path: string, body?: object) => {

@@ -6,8 +6,9 @@ import { postForParts } from "../../proxy/read-parts.ts";
 /** A function whose calls wait until there are as many as the client wants, so that none alone would end. */
 const HOOKS = `
   let [calls, ended, waiting] = [0, 0, []];
-  async function* talk(text, more) {
+  async function* talk(text, more, seed) {
     const own = calls++;
+    if (text === "seed") return yield seed + " ";
     if (text === "state") return yield JSON.stringify({ calls, ended });
     try {
       if (more.wait) await new Promise((resolve) => {
@@ -25,8 +26,8 @@ const HOOKS = `
       ended++;
     }
   }
-  export const chat = ({ messages, more }) => talk(messages.at(-1).text, more);
-  export const complete = ({ prompt, more }) => talk(prompt, more);
+  export const chat = ({ messages, more, seed }) => talk(messages.at(-1).text, more, seed);
+  export const complete = ({ prompt, more, seed }) => talk(prompt, more, seed);
 `;
 
 const options = () => ({ stages: [{ driver: "null" }], hooks: `${tempFolder({ "hooks.mjs": HOOKS })}/hooks.mjs` });
@@ -58,6 +59,20 @@ describe("several choices", () => {
       [0, "aa "],
       [1, "aa "],
     ]);
+  });
+
+  it("have a seed each, the client's and those behind it, and none without it", async () => {
+    const seeds = async (more: object, path = CHAT) => {
+      const { body } = await post({ ...chat("seed"), prompt: "seed", n: 3, ...more }, path);
+      return body.choices.map(
+        (choice: { message?: { content: string }; text: string }) => choice.message?.content ?? choice.text,
+      );
+    };
+    expect(await seeds({ seed: 7 })).toEqual(["7 ", "8 ", "9 "]);
+    expect(await seeds({ seed: 7 }, "/v1/completions")).toEqual(["7 ", "8 ", "9 "]);
+    expect(await seeds({ seed: 0, n: 2 })).toEqual(["0 ", "1 "]);
+    expect(await seeds({ seed: 7, n: 1 })).toEqual(["7 "]);
+    expect(await seeds({})).toEqual(["undefined ", "undefined ", "undefined "]);
   });
 
   it("come in one stream, each part with its choice, the usage and [DONE] once", async () => {
