@@ -162,7 +162,7 @@ const HINTS: readonly (readonly [name: RegExp, meaning: string])[] = [
 const CONTENTS: readonly (readonly [file: RegExp, meaning: string])[] = [
   [
     /^config\.json$/,
-    "a model of Hugging Face: add --driver transformers, or put its graph beside it, as embeddings need it (optimum-cli export onnx --model FOLDER FOLDER/onnx)",
+    "a model of Hugging Face: add --driver transformers, or put its graph beside it, as embeddings need it (optimum-cli export onnx --task feature-extraction --model FOLDER FOLDER/onnx)",
   ],
   [/^com\.apple\.CoreML$|\.ml(model|package)$/i, HINTS[0]![1]],
   [/^checkpoint$|\.index$/, HINTS.at(-1)![1]],

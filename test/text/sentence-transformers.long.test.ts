@@ -3,6 +3,7 @@ import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { expect, test } from "vitest";
 import onnx from "../../src/drivers/onnx/onnx.ts";
+import pytorch from "../../src/drivers/pytorch.ts";
 import { loadHostedModel } from "../../src/models/load-hosted-model.ts";
 import { createSilentLogger } from "../../src/observability/logger.ts";
 import { CancelSource } from "../../src/platform/async/cancel-source.ts";
@@ -28,8 +29,20 @@ function makeModels(): string {
   return folder;
 }
 
-async function ask(folder: string, inputs: Values) {
-  const source = { driver: onnx, path: join(folder, "model.onnx"), options: { texts: "true" }, threads: 1 };
+const ONNX = { driver: onnx, name: "model.onnx", options: {} };
+/** PyTorch's file does not say the types of its inputs. */
+const TRACED = {
+  driver: pytorch,
+  name: "model.pt",
+  options: {
+    python: String(python),
+    inputs: ["input_ids", "attention_mask", "token_type_ids"].map((name) => `${name}:int64[-1,-1]`).join(),
+    outputs: "last_hidden_state,pooler_output",
+  },
+};
+
+async function ask(folder: string, inputs: Values, { driver, name, options }: typeof ONNX | typeof TRACED = ONNX) {
+  const source = { driver, path: join(folder, name), options: { ...options, texts: "true" }, threads: 1 };
   const model = await loadHostedModel(source, createSilentLogger());
   try {
     return await model.predict(toTensors(inputs), { signature: "serving_default", signal: new CancelSource() });
@@ -68,6 +81,10 @@ test.skipIf(python === undefined)(
         for (const [at, value] of own.entries()) expect(value).toBeCloseTo(expected[at] ?? Number.NaN, 3);
       }
     }
+    const traced = (await ask(join(folder, "mean"), { text: lines }, TRACED)).embedding?.data as Float32Array;
+    const untraced = expectedOf(join(folder, "mean")).vectors.flat();
+    expect(traced.length).toBe(untraced.length);
+    for (const [at, value] of traced.entries()) expect(value).toBeCloseTo(untraced[at] ?? Number.NaN, 3);
     const { score } = await ask(join(folder, "pairs"), { text: lines.slice(0, -1), text_pair: lines.slice(1) });
     for (const [place, value] of expectedOf(join(folder, "pairs")).scores.entries())
       expect((score!.data as Float32Array)[place]).toBeCloseTo(value, 4);

@@ -72,6 +72,13 @@ def embeddings(name, normalises=False, max_seq_length=64, do_lower_case=False, p
     finish(model, folder)
 
 
+def trace(name):
+    """Writes TorchScript of an encoder beside its tokenizer, of the weights that save_pretrained wrote."""
+    encoder = BertModel.from_pretrained(pathlib.Path(FOLDER) / "plain" / name, torchscript=True).eval()
+    tokens = torch.ones((2, 4), dtype=torch.int64)
+    torch.jit.trace(encoder, (tokens, tokens, torch.zeros_like(tokens))).save(pathlib.Path(FOLDER) / name / "model.pt")
+
+
 def scores(name, labels):
     folder = pathlib.Path(FOLDER) / name
     config = BertConfig(vocab_size=len(tokenizer()), num_labels=labels, initializer_range=0.5, **CONFIG)
@@ -88,6 +95,7 @@ torch.manual_seed(1)
 for name, kind in KINDS.items():
     embeddings(name, **kind)
 scores("pairs", 1)
+trace("mean")
 for path in REAL:
     model = SentenceTransformer(path, device="cpu")
     folder = pathlib.Path(FOLDER) / "real"
