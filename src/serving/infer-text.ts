@@ -5,6 +5,7 @@ import { isObject } from "../tensor/record.ts";
 import { inferRaw, type RawResponse } from "./infer-raw.ts";
 import type { CallOptions, Lease } from "./inference-service.ts";
 
+export { TEXT_FUNCTIONS } from "../hooks/text-entries.ts";
 export type { FinishReason, TextUsage } from "../hooks/text-request.ts";
 
 /** A checked part of a text, or all of it. */

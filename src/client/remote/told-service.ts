@@ -9,7 +9,7 @@ export class ToldService implements Pick<InferenceService, "index" | "acquire"> 
   readonly #isOne: boolean;
   readonly #lease: (ref: ModelRef) => Lease;
 
-  /** `isOne` = the model that was asked for is all that is told, whatever its name; `lease` makes those of the server. */
+  /** `isOne` = what is told is the one model that was asked for, by its name or another; `lease` makes those to run. */
   constructor(told: readonly ToldModel[], isOne: boolean, lease: (ref: ModelRef) => Lease) {
     this.#told = told;
     this.#isOne = isOne;

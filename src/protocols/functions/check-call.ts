@@ -1,5 +1,5 @@
 import { invalidArgument } from "../../errors.ts";
-import { TEXT_FUNCTIONS } from "../../hooks/text-entries.ts";
+import { TEXT_FUNCTIONS } from "../../serving/infer-text.ts";
 import { defineJob } from "../../platform/codec-host/job.ts";
 import { cutText } from "../../platform/text/cut-text.ts";
 import { kindOf } from "../../platform/text/kind-of.ts";

@@ -1,5 +1,5 @@
 import type { JsonObject, JsonValue } from "@bufbuild/protobuf";
-import { TEXT_FUNCTIONS } from "../../hooks/text-entries.ts";
+import { TEXT_FUNCTIONS } from "../../serving/infer-text.ts";
 import type { ServableState } from "../../serving/inference-service.ts";
 import { maxBatchSize, type ServableDescription } from "../../serving/servable-description.ts";
 import { isDType } from "../../tensor/dtype.ts";

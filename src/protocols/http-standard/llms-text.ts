@@ -59,7 +59,7 @@ function head({ page, mcp, serves }: Documented): readonly string[] {
   ];
 }
 
-/** What else /predict takes. */
+/** Further forms of bodies of /predict. */
 const FORMS = [
   "- CSV with a line of names goes with the header content-type: text/csv. Files go as multipart/form-data.",
 ];

@@ -45,7 +45,7 @@ async function openProxy(grpcAddress: string, options: Partial<ProxyTargetsOptio
   return (await serveHttp(targets.toService(), { mcp: true })).url;
 }
 
-/** What differs between two answers to the same request. */
+/** Members that differ between two answers to the same request. */
 const OWN = /"(?:id|created|created_at|[a-z_]*duration|item_id|call_id)":(?:"[^"]*"|[\d.]+)|call_[0-9a-f]{32}/g;
 
 async function ask(url: string, path: string, body?: object | FormData) {
