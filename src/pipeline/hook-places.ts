@@ -29,6 +29,11 @@ export function hookFacts(hooks: HookSet): HookFacts {
   };
 }
 
+/** The facts about hooks of which another server has told the functions alone. */
+export function functionFacts(entries: readonly string[]): HookFacts {
+  return { entries, hookPlaces: [] };
+}
+
 /**
  * Checks if a pipeline answers in parts: since its hooks do, or one of its models, which a `process` may call as it
  * likes.

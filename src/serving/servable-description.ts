@@ -2,6 +2,8 @@ import { isBatched, type ModelFacts } from "../models/model-facts.ts";
 import type { HookFacts } from "../pipeline/hook-places.ts";
 import type { Signature } from "../tensor/signature/signature.ts";
 
+export { functionFacts } from "../pipeline/hook-places.ts";
+
 /**
  * Facts about one loaded version, which everything that asks about it gets: made once, and again when its hooks are
  * replaced.

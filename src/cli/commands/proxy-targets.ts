@@ -6,10 +6,10 @@ import {
   type RemoteServiceOptions,
 } from "../../client/remote/remote-service.ts";
 import { parseServerAddress } from "../../client/remote/server-address.ts";
-import { ToldService } from "../../client/remote/told-service.ts";
 import { invalidArgument, ServingError } from "../../errors.ts";
 import type { Logger } from "../../observability/logger.ts";
 import { toAuthority } from "../../platform/net/listen.ts";
+import { ToldService } from "../../protocols/functions/model-facts.ts";
 import { Admission, type InFlight } from "../../serving/admission.ts";
 import type {
   InferenceService,

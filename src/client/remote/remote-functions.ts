@@ -1,20 +1,13 @@
-import { isMainThread } from "node:worker_threads";
 import type { Client } from "@grpc/grpc-js";
 import { fromGrpcStatus, ServingError } from "../../errors.ts";
 import { notOneAnswer } from "../../one-answer.ts";
 import { endOfParts, RAW_BODY, type RawHead } from "../../pipeline/infer-request.ts";
 import { rawPayload } from "../../pipeline/run-raw.ts";
-import { encodeInThread } from "../../platform/codec-host/codec-jobs.ts";
-import { isLongCopy } from "../../platform/codec-host/large-message.ts";
-import {
-  decodePart,
-  encodeCallJob,
-  type FunctionPart,
-  functionPath,
-} from "../../protocols/functions/function-messages.ts";
+import { decodePart, type FunctionPart, functionPath } from "../../protocols/functions/function-messages.ts";
 import { fromModelList, type ToldModel } from "../../protocols/functions/model-facts.ts";
 import type { InferRequest, InferResponse, ModelRef, ModelsCall } from "../../serving/inference-service.ts";
-import { callStream, callUnary, toBuffer } from "./grpc-client.ts";
+import { encodeCall } from "./encode-requests.ts";
+import { callStream, callUnary } from "./grpc-client.ts";
 import { assertInTime } from "./grpc-messages.ts";
 import { readAnswer } from "./infer-message.ts";
 
@@ -92,13 +85,9 @@ function toResponse({ model, version, body, headers, contentType }: FunctionPart
   return { model, version, signature: "", outputs, metadata: headers, contentType, status: 200 };
 }
 
-/** In the main thread a codec thread does long work; in a hook's thread it delays only that thread. */
 async function encodeRequest({ ref, raw, request: { inputs, call } }: AskedFunction): Promise<Buffer> {
   const given = inputs.kind === "tensors" ? inputs.tensors[RAW_BODY]?.data : undefined;
-  const body = given instanceof Uint8Array ? given : new Uint8Array(0);
   const facts = Object.entries(raw.facts).map(([name, value]) => [name, String(value)]);
   const head = { model: ref.model, name: raw.entry, facts: Object.fromEntries(facts) };
-  const isLong = isMainThread && isLongCopy(body.length, call.memory?.isWireOnly === true);
-  if (!isLong) return encodeCallJob.run(head, body);
-  return toBuffer(await encodeInThread(encodeCallJob, [head, body], { ...call, form: "content" }));
+  return encodeCall(head, given instanceof Uint8Array ? given : new Uint8Array(0), call);
 }

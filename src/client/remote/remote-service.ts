@@ -3,19 +3,15 @@ import type { Client } from "@grpc/grpc-js";
 import { ServingError } from "../../errors.ts";
 import { RemotePart } from "../../observability/remote-part.ts";
 import { endOfParts } from "../../pipeline/infer-request.ts";
-import { type Decoding, decodeMessage, encodeInThread } from "../../platform/codec-host/codec-jobs.ts";
-import type { Job } from "../../platform/codec-host/job.ts";
-import { isLongCopy, takesLong } from "../../platform/codec-host/large-message.ts";
+import { type Decoding, decodeMessage } from "../../platform/codec-host/codec-jobs.ts";
 import { SERVER_DEFAULTS } from "../../platform/limits/settings/server-settings.ts";
 import type { ToldModel } from "../../protocols/functions/model-facts.ts";
-import { decodePredictJson, encodePredictJsonJob } from "../../protocols/kibernetika/grpc-codec.ts";
+import { decodePredictJson } from "../../protocols/kibernetika/grpc-codec.ts";
 import { PREDICT_JSON_PATH } from "../../protocols/kibernetika/grpc-service.ts";
 import { modelParameters } from "../../protocols/kserve/parameters.ts";
 import {
   decodePredictResponseJob,
   decodePredictResponseQuickly,
-  encodePredictRequestJob,
-  type PredictRequest,
 } from "../../protocols/tensorflow-serving/grpc-codec.ts";
 import { PREDICT_PATH } from "../../protocols/tensorflow-serving/grpc-service.ts";
 import type { VersionEncoding } from "../../protocols/tensorflow-serving/model-spec.ts";
@@ -33,13 +29,13 @@ import type {
 import { DEFAULT_SIGNATURE } from "../../tensor/signature/signature.ts";
 import type { Tensors } from "../../tensor/tensor.ts";
 import { whyUnreachable } from "./connection-problem.ts";
-import { callStream, callUnary, createGrpcClient, type GrpcClientOptions, toBuffer } from "./grpc-client.ts";
+import { encodeJson, encodeKserve, encodeRequest } from "./encode-requests.ts";
+import { callStream, callUnary, createGrpcClient, type GrpcClientOptions } from "./grpc-client.ts";
 import { isConnected, watchConnection } from "./grpc-connection.ts";
 import { assertInTime } from "./grpc-messages.ts";
 import { Heartbeat, SILENCE_TIMES } from "./heartbeat.ts";
 import {
   askParts,
-  encodeInferRequestJob,
   INFER_DECODING,
   type InferAnswer,
   type InferRequest as KserveRequest,
@@ -268,38 +264,4 @@ function decoder<Answer>(decoding: Decoding<Answer>, { signal, memory }: CallOpt
 
 async function refuseControl(): Promise<never> {
   throw new ServingError("unimplemented", "This is a proxy; load and unload models at the server behind it.");
-}
-
-type Call = Pick<CallOptions, "signal" | "memory">;
-
-/**
- * Writes a PredictRequest. In the main thread a codec thread does long work; in a hook's thread it delays only that
- * thread.
- */
-export function encodeRequest(request: PredictRequest, call: Call): Buffer | Promise<Buffer> {
-  const isLong = isMainThread && takesLong(request.inputs, call.memory?.isWireOnly === true);
-  return isLong
-    ? encodeElsewhere(encodePredictRequestJob, [request, "content"], call)
-    : encodePredictRequestJob.run(request, "content");
-}
-
-/** {@link encodeRequest} for a ModelInferRequest; it may have to be sent as a PredictRequest after all. */
-export function encodeKserve(request: KserveRequest, call: Call): Buffer | Promise<Buffer> {
-  const isLong = isMainThread && takesLong(request.inputs, false);
-  return isLong ? encodeElsewhere(encodeInferRequestJob, [request], call, true) : encodeInferRequestJob.run(request);
-}
-
-/** {@link encodeRequest} for PredictJSONData. */
-export function encodeJson(json: Uint8Array, call: Call): Buffer | Promise<Buffer> {
-  const isLong = isMainThread && isLongCopy(json.length, call.memory?.isWireOnly === true);
-  return isLong ? encodeElsewhere(encodePredictJsonJob, [json], call) : encodePredictJsonJob.run(json);
-}
-
-function encodeElsewhere<Args extends readonly unknown[]>(
-  job: Job<Args, Buffer>,
-  args: Args,
-  { signal, memory }: Call,
-  keepsTensors = false,
-): Promise<Buffer> {
-  return encodeInThread(job, args, { signal, memory, keepsTensors, form: "content" }).then(toBuffer);
 }

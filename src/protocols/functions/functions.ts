@@ -12,8 +12,15 @@ import type { InferenceService } from "../../serving/inference-service.ts";
 import { describeModel } from "../kserve/model-ref.ts";
 import type { Protocol } from "../protocol.ts";
 import { leaseFor } from "../text/lease-for.ts";
-import { checkCall, checkCallJob } from "./check-call.ts";
-import { decodeCall, type FunctionCall, type FunctionPart, functionPath, partFields } from "./function-messages.ts";
+import {
+  checkCall,
+  checkCallJob,
+  decodeCall,
+  type FunctionCall,
+  type FunctionPart,
+  functionPath,
+  partFields,
+} from "./function-messages.ts";
 import { type ToldModel, toModelList } from "./model-facts.ts";
 
 /** The service kserving.FunctionService, by which `kserving proxy` answers requests about texts and media. */

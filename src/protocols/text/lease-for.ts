@@ -35,7 +35,7 @@ export async function leaseFor(
   throw noFunction(description.model, entries, own);
 }
 
-/** The service with what is known of all its models, or of one, to the caller of a request. */
+/** The service as the caller of a request knows it, with all its models or with one. */
 export async function knowing(service: InferenceService, call: ModelsCall, model?: string): Promise<InferenceService> {
   return (await service.withModels?.(call, model)) ?? service;
 }

@@ -1,14 +1,9 @@
 import { once } from "node:events";
 import { isDeepStrictEqual } from "node:util";
 import { describe, expect, it, onTestFinished, vi } from "vitest";
+import { encodeJson, encodeKserve, encodeRequest } from "../../../src/client/remote/encode-requests.ts";
 import { encodeInferRequest } from "../../../src/client/remote/infer-message.ts";
-import {
-  createRemoteService,
-  encodeJson,
-  encodeKserve,
-  encodeRequest,
-  type RemoteServiceOptions,
-} from "../../../src/client/remote/remote-service.ts";
+import { createRemoteService, type RemoteServiceOptions } from "../../../src/client/remote/remote-service.ts";
 import { ServingError } from "../../../src/errors.ts";
 import type { Hooks } from "../../../src/hooks/hooks.ts";
 import { toAbortSignal } from "../../../src/platform/async/cancel-source.ts";
