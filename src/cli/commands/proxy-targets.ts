@@ -1,4 +1,5 @@
 import type { RemoteCredentials } from "../../client/remote/remote-credentials.ts";
+import { listRemoteModels } from "../../client/remote/remote-functions.ts";
 import { RecentServices } from "../../client/remote/remote-pool.ts";
 import {
   createRemoteService,
@@ -76,7 +77,9 @@ export class ProxyTargets {
 
   /** The models are those of the server that gets the request. */
   async #withModels(call: ModelsCall, model: string | undefined): Promise<InferenceService> {
-    const told = await this.#at(call, (service, sent) => service.models(sent, model));
+    const told = await this.#at(call, (service, sent) => {
+      return service.during(sent.signal, (client, signal) => listRemoteModels(client, { ...sent, signal }, model));
+    });
     // Lists are empty then, as if the server had no models.
     if (told === undefined && model !== undefined) throw new ServingError("not_found", UNTOLD);
     const { index, acquire } = new ToldService(told ?? [], model !== undefined, (ref) => this.#lease(ref));

@@ -3,9 +3,9 @@ import type { Client } from "@grpc/grpc-js";
 import { ServingError } from "../../errors.ts";
 import { RemotePart } from "../../observability/remote-part.ts";
 import { endOfParts } from "../../pipeline/infer-request.ts";
+import type { CancelSignal } from "../../platform/async/cancel-source.ts";
 import { type Decoding, decodeMessage } from "../../platform/codec-host/codec-jobs.ts";
 import { SERVER_DEFAULTS } from "../../platform/limits/settings/server-settings.ts";
-import type { ToldModel } from "../../protocols/functions/model-facts.ts";
 import { decodePredictJson } from "../../protocols/kibernetika/grpc-codec.ts";
 import { PREDICT_JSON_PATH } from "../../protocols/kibernetika/grpc-service.ts";
 import { modelParameters } from "../../protocols/kserve/parameters.ts";
@@ -24,7 +24,6 @@ import type {
   JsonPayload,
   Lease,
   ModelRef,
-  ModelsCall,
 } from "../../serving/inference-service.ts";
 import { DEFAULT_SIGNATURE } from "../../tensor/signature/signature.ts";
 import type { Tensors } from "../../tensor/tensor.ts";
@@ -46,7 +45,7 @@ import {
   STREAM_PATH,
   streamMetadata,
 } from "./infer-message.ts";
-import { callRemoteFunction, listRemoteModels } from "./remote-functions.ts";
+import { callRemoteFunction } from "./remote-functions.ts";
 
 /** Form and limits of the calls to another server; 256 MB by default, and {@link SILENCE_TIMES}. */
 export interface RemoteServiceOptions extends Partial<GrpcClientOptions> {
@@ -59,8 +58,11 @@ export interface RemoteService extends InferenceService {
   acquire(ref: ModelRef): Lease;
   /** Runs one request. */
   infer(request: SingleRequest): Promise<InferResponse>;
-  /** As {@link listRemoteModels}. */
-  models(call: ModelsCall, model?: string): Promise<readonly ToldModel[] | undefined>;
+  /** Makes a call of another kind, whose signal also aborts if the server takes the connection and says nothing. */
+  during<Result>(
+    signal: CancelSignal,
+    call: (client: Client, signal: CancelSignal) => Promise<Result>,
+  ): Promise<Result>;
   /** The reason for which the server cannot be reached; undefined if it can be, or none is known. */
   whyUnreachable(): Promise<string | undefined>;
   /** Ends the connection; calls under way fail. */
@@ -82,8 +84,7 @@ export function createRemoteService(address: string, options: RemoteServiceOptio
   const service: RemoteService = {
     acquire: (ref) => lease({ client, heartbeat }, ref, { ...limits, address }),
     infer: (request) => inferOnce(service, request),
-    models: (call, model) =>
-      heartbeat.during(call.signal, (signal) => listRemoteModels(client, { ...call, signal }, model)),
+    during: (given, call) => heartbeat.during(given, (signal) => call(client, signal)),
     index: () => [],
     statistics: async () => [],
     load: refuseControl,
