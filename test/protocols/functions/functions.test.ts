@@ -79,7 +79,7 @@ const WRONG: readonly (readonly [Call, string, string])[] = [
   [{ name: "generateImage", body: { prompt: "a", count: 0, more: {} } }, "invalid_argument", "body.count"],
   [{ name: "speak", body: { text: "a", format: "wav", more: {} } }, "not_found", "The model talk does not answer this"],
   [{ model: "plain", body: chat(message([])) }, "not_found", "The model plain does not answer this"],
-  [{ model: "tlk", body: chat(message([])) }, "not_found", "Did you mean talk?"],
+  [{ model: "tlk", body: chat(message([])) }, "not_found", "Request for unknown model: 'tlk'"],
 ];
 
 test.each(WRONG)("the call %j is refused with %s: %s", async (given, code, told) => {
