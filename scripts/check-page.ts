@@ -1,12 +1,13 @@
 /**
- * `npm run check -- page --minutes N`: the page in Chromium for so long, beside one
- * request a second. Fails where what the browser holds grows after the first fifth of
- * the time.
+ * `npm run check -- page --minutes N`: the page in Chromium for so long, beside five
+ * requests a second, with new inputs and a new conversation each time round. Fails where
+ * what the browser holds grows after the first fifth of the time.
  */
 import assert from "node:assert/strict";
 import { setTimeout as wait } from "node:timers/promises";
 import { parseArgs } from "node:util";
 import { type CDPSession, chromium, type Page } from "playwright-core";
+import { defineHooks } from "../src/hooks/hooks.ts";
 import { createServer } from "../src/index.ts";
 import { LogFilter } from "../src/observability/log-filter.ts";
 import { createOutputLogger } from "../src/observability/logger.ts";
@@ -18,7 +19,9 @@ if (MINUTES === 0) process.exit();
 /** Bytes that a page may gain in the rest of the time: samples of the charts, and what the engine keeps. */
 const MAX_GROWTH = 3 * 1024 * 1024;
 /** Seconds at one part of the page before the next. */
-const STAY = 15;
+const STAY = 4;
+/** Milliseconds between requests, each of which is a row of the page and a line of its log. */
+const REQUEST_MS = 200;
 
 /** Memory and elements that a page holds after garbage is collected. */
 interface Held {
@@ -39,18 +42,33 @@ async function heldBy(session: CDPSession): Promise<Held> {
 }
 
 /** Goes through the parts of the page again and again, and returns to the first: what is held is compared there. */
-async function visitParts(page: Page): Promise<void> {
-  for (const part of ["Activity", "Log", "Models"]) {
-    await page.getByRole("link", { name: part, exact: true }).click();
+async function visitParts(page: Page, round: number): Promise<void> {
+  const part = (name: string | RegExp) => page.getByRole("link", { name }).click();
+  for (const name of ["Activity", "Log"]) {
+    await part(name);
     await wait(STAY * 1000);
   }
+  await part("Models");
+  await part(/^talk/);
+  await page.getByRole("textbox", { name: /^Message/ }).fill(`message ${round}`);
+  await page.keyboard.press("Enter");
+  await page.getByText(`You said message ${round}.`).waitFor();
+  await page.getByRole("button", { name: "New conversation" }).click();
+  await part(/^half/);
+  await page.getByLabel("Values").fill(`[${round + 0.5}, 0]`);
   await page.getByRole("button", { name: "Run" }).click();
-  await page.getByRole("region", { name: "Answer" }).waitFor();
+  await page.getByRole("cell", { name: String(round / 2 + 2.25), exact: true }).waitFor();
+  await wait(STAY * 1000);
 }
 
+/** Says again what it was told. */
+const talk = defineHooks({ chat: ({ messages }) => `You said ${messages.at(-1)?.text}.` });
 const log = createOutputLogger([{ write: () => {} }], new LogFilter("info"));
-const model = { path: "test/fixtures/models/half-plus-two.onnx" };
-const server = await createServer({ models: { half: model }, http: {}, log, accessLog: true });
+const models = {
+  half: { path: "test/fixtures/models/half-plus-two.onnx" },
+  talk: { stages: [{ driver: "null" }], hooks: talk },
+};
+const server = await createServer({ models, http: {}, log, accessLog: true });
 const browser = await chromium.launch({
   executablePath: process.env.KSERVING_TEST_CHROMIUM ?? "/usr/bin/chromium",
   args: ["--no-sandbox"],
@@ -59,7 +77,7 @@ const body = JSON.stringify({ instances: [1, 2] });
 const sender = setInterval(
   () =>
     void fetch(`${server.httpUrl}/v1/models/half:predict`, { method: "POST", body }).then((answer) => answer.text()),
-  1000,
+  REQUEST_MS,
 );
 try {
   const page = await browser.newPage();
@@ -69,8 +87,8 @@ try {
   const started = Date.now();
   let first: Held | undefined;
   let last: Held | undefined;
-  while (Date.now() - started < MINUTES * 60_000) {
-    await visitParts(page);
+  for (let round = 1; Date.now() - started < MINUTES * 60_000; round++) {
+    await visitParts(page, round);
     last = await heldBy(session);
     const passed = (Date.now() - started) / 60_000;
     if (passed > MINUTES / 5) first ??= last;
