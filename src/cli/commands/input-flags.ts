@@ -4,6 +4,7 @@ import { promisify } from "node:util";
 import { meantFile } from "../../drivers/file-kind.ts";
 import { failedPrecondition, invalidArgument, reasonText } from "../../errors.ts";
 import { readProblem } from "../../platform/text/file-problem.ts";
+import { columnsOfTable } from "../../protocols/csv-columns.ts";
 import { toPredictBody } from "../../protocols/sagemaker/http-codec.ts";
 import { decodePredict } from "../../protocols/tensorflow-serving/http-request.ts";
 import { pythonCommands } from "../../storage/runtimes/python.ts";
@@ -74,7 +75,7 @@ const MAX_TABLE_BYTES = 1024 ** 3;
 async function readTable(flag: string, signature: Signature, python?: string): Promise<Values | undefined> {
   const isCsv = /^@.*\.csv$/i.test(flag);
   const body = isCsv
-    ? toPredictBody(await readBytes(flag.slice(1)), "csv", MAX_TABLE_BYTES).json
+    ? toPredictBody(await readBytes(flag.slice(1)), "csv", MAX_TABLE_BYTES, columnsOfTable(signature)).json
     : await readTableBody(flag, signature, python);
   const signatures = { [DEFAULT_SIGNATURE]: { ...signature, isTabular: true as const } };
   return body && decodePredict(body, signatures, MAX_TABLE_BYTES, { isCsv }).inputs;

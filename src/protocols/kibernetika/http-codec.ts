@@ -4,6 +4,7 @@ import { defineJob } from "../../platform/codec-host/job.ts";
 import { LARGE_MESSAGE_BYTES } from "../../platform/codec-host/large-message.ts";
 import { DecodeBudget } from "../../platform/limits/memory/decode-budget.ts";
 import type { HttpExchange } from "../../proxy/http-exchange.ts";
+import type { CsvColumn } from "../../tensor/codecs/csv-to-json-rows.ts";
 import { decodeBase64, withoutSpaces } from "../../tensor/codecs/json/decode-base64.ts";
 import { parseJson } from "../../tensor/codecs/json/json-reader.ts";
 import {
@@ -96,6 +97,8 @@ interface PlainChoice {
   readonly form: PlainForm;
   /** Empty = the default. */
   readonly signature: string;
+  /** Those of a model of tables, for CSV. */
+  readonly columns?: readonly CsvColumn[] | undefined;
 }
 
 /**
@@ -104,11 +107,12 @@ interface PlainChoice {
  */
 export async function readPlainRequest(
   body: Buffer,
-  { form, signature }: PlainChoice,
+  choice: PlainChoice,
   exchange: HttpExchange,
 ): Promise<Pick<PredictRequest, "body" | "parsed" | "form">> {
   const { maxMessageBytes } = exchange;
-  const args = [body, { form, signature }, maxMessageBytes] as const;
+  const { form, signature } = choice;
+  const args = [body, choice, maxMessageBytes] as const;
   const ofValues = { isCsv: form === "csv", isNamedByModel: true };
   if (body.length > LARGE_MESSAGE_BYTES)
     return { body: await exchange.decode(toPlainBodyJob, [...args], body), form: ofValues };
@@ -120,10 +124,10 @@ export async function readPlainRequest(
 }
 
 /** The JSON of a request of TensorFlow Serving's REST API that has a body of plain values. */
-function toPlainBody(body: Uint8Array, { form, signature }: PlainChoice, maxBytes: number): Uint8Array {
+function toPlainBody(body: Uint8Array, { form, signature, columns }: PlainChoice, maxBytes: number): Uint8Array {
   const head = `{"signature_name":${JSON.stringify(signature)},`;
   if (form !== "csv") return Buffer.concat([Buffer.from(`${head}"${form}":`), body, Buffer.from("}")]);
-  return Buffer.concat([Buffer.from(head), toPredictBody(body, form, maxBytes).json.subarray(1)]);
+  return Buffer.concat([Buffer.from(head), toPredictBody(body, form, maxBytes, columns).json.subarray(1)]);
 }
 
 /** Public for codec threads. @public */

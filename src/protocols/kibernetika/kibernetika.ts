@@ -11,6 +11,7 @@ import { requireSignature } from "../../serving/require-signature.ts";
 import { servedNames } from "../../serving/served-names.ts";
 import { assertOutputs } from "../../tensor/signature/choose-signature.ts";
 import { answeredJson } from "../answered-tensors.ts";
+import { csvColumns } from "../csv-columns.ts";
 import { documentPath } from "../kserve/openapi.ts";
 import type { Protocol } from "../protocol.ts";
 import { answerPredict, type WritePredicted } from "../tensorflow-serving/http-predict.ts";
@@ -106,8 +107,9 @@ async function answerPlain(
   { choice, body, form }: PlainCall,
   exchange: HttpExchange,
 ): Promise<HttpAnswer> {
-  const request = await readPlainRequest(body, { form, signature: choice.signature }, exchange);
   const ref = { model: modelOf(service, choice), ...(choice.version && { version: choice.version }) };
+  const columns = form === "csv" ? await csvColumns(service, ref) : undefined;
+  const request = await readPlainRequest(body, { form, signature: choice.signature, columns }, exchange);
   const write: WritePredicted = async ({ answer, signature: { spec } }) =>
     toHttpAnswer({ ...answer, spec }, ANY_OUTPUTS, exchange);
   const writePart: WritePredicted = ({ answer, signature: { spec } }) =>

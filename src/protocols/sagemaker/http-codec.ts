@@ -1,6 +1,6 @@
 import { invalidArgument } from "../../errors.ts";
 import { defineJob } from "../../platform/codec-host/job.ts";
-import { eachJsonRow } from "../../tensor/codecs/csv-to-json-rows.ts";
+import { type CsvColumn, eachJsonRow } from "../../tensor/codecs/csv-to-json-rows.ts";
 import { JsonWriter } from "../../tensor/codecs/json/json-writer.ts";
 import { writeItems } from "../../tensor/codecs/json/tensor-json.ts";
 import { writeNpy } from "../../tensor/codecs/npy.ts";
@@ -36,12 +36,18 @@ interface PredictBody {
  * Turns the body of an invocation into the JSON of TensorFlow Serving's REST API, which is parsed later: what is such
  * JSON stays, other JSON is one instance, a list of lists is its instances, lines of JSON and of CSV are one instance
  * each, and a data frame of MLflow has rows or columns. Throws `invalid_argument` with the line of CSV that is
- * malformed, or of JSON that is not whole, and for rows that take more than `maxBytes`.
+ * malformed, or of JSON that is not whole, and for rows that take more than `maxBytes`. `columns` are those of a model of
+ * tables, for CSV.
  */
-export function toPredictBody(body: Uint8Array, form: BodyForm, maxBytes: number): PredictBody {
+export function toPredictBody(
+  body: Uint8Array,
+  form: BodyForm,
+  maxBytes: number,
+  columns?: readonly CsvColumn[],
+): PredictBody {
   const bytes = Buffer.from(body.buffer, body.byteOffset, body.byteLength);
   if (form === "csv") {
-    const items = eachJsonRow(toText(bytes), "null");
+    const items = eachJsonRow(toText(bytes), "null", columns);
     return { json: joinItems({ before: '{"instances":[', items, after: "]}" }, maxBytes) };
   }
   const frame = form === "json" && mayBeFrame(bytes) ? frameOf(toText(bytes)) : undefined;

@@ -9,10 +9,12 @@ import type { HttpAnswer } from "../../proxy/http-route.ts";
 import { acceptedParts, LINES, type PartForm } from "../../proxy/part-form.ts";
 import type { InferenceService, InferResponse, ModelRef } from "../../serving/inference-service.ts";
 import { requireSignature } from "../../serving/require-signature.ts";
+import type { CsvColumn } from "../../tensor/codecs/csv-to-json-rows.ts";
 import { readNpy } from "../../tensor/codecs/npy.ts";
 import type { Signature } from "../../tensor/signature/signature.ts";
 import { createTensor, createTensors, type Tensor } from "../../tensor/tensor.ts";
 import { answeredTensors } from "../answered-tensors.ts";
+import { csvColumns } from "../csv-columns.ts";
 import { toRawInput } from "../kserve/raw-input.ts";
 import { answerExamples } from "../tensorflow-serving/examples/http-examples.ts";
 import {
@@ -67,7 +69,8 @@ export async function invoke(
   const request = { ref, write, inParts: accepted.inParts };
   if (form === undefined)
     return inForm(await answerEncoded(service, { ...request, body, mediaType }, exchange), accepted, exchange);
-  const { json, places, isFrame } = await toJson(body, form, exchange);
+  const columns = form === "csv" ? await csvColumns(service, ref) : undefined;
+  const { json, places, isFrame } = await toJson(body, { form, columns }, exchange);
   const plain = {
     ...request,
     ...(isFrame && write === undefined && { write: firstPredictions }),
@@ -94,12 +97,17 @@ function errorOfFrame(reason: unknown): unknown {
   return new ServingError(code, `${message} ${advice}`, { details, cause: reason });
 }
 
-async function toJson(body: Buffer, form: BodyForm, exchange: HttpExchange) {
+interface TextBody {
+  readonly form: BodyForm;
+  readonly columns?: readonly CsvColumn[] | undefined;
+}
+
+async function toJson(body: Buffer, { form, columns }: TextBody, exchange: HttpExchange) {
   const { maxMessageBytes } = exchange;
   const { json, ...rest } =
     body.length > LARGE_MESSAGE_BYTES
-      ? await exchange.decode(toPredictBodyJob, [body, form, maxMessageBytes], body)
-      : toPredictBody(body, form, maxMessageBytes);
+      ? await exchange.decode(toPredictBodyJob, [body, form, maxMessageBytes, columns], body)
+      : toPredictBody(body, form, maxMessageBytes, columns);
   return { json: Buffer.from(json.buffer, json.byteOffset, json.byteLength), ...rest };
 }
 

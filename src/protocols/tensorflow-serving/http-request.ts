@@ -1,11 +1,11 @@
-import { hintedError, listNames, missingInput } from "../../error-info.ts";
-import { invalidArgument, type ServingError } from "../../errors.ts";
+import { listNames } from "../../error-info.ts";
+import { invalidArgument } from "../../errors.ts";
 import { defineJob } from "../../platform/codec-host/job.ts";
 import { DecodeBudget } from "../../platform/limits/memory/decode-budget.ts";
 import type { ServableDescription } from "../../serving/servable-description.ts";
 import { MISSING_TEXT } from "../../tensor/codecs/csv-to-json-rows.ts";
 import { parseJson } from "../../tensor/codecs/json/json-reader.ts";
-import { inferDType, type JsonTensorRules, toJsonTensor } from "../../tensor/codecs/json/json-tensor.ts";
+import { type JsonTensorRules, toJsonTensor } from "../../tensor/codecs/json/json-tensor.ts";
 import {
   dumpJson,
   isJsonList,
@@ -18,7 +18,14 @@ import {
 import { type ChosenSignature, chooseSignature, type UsedNames } from "../../tensor/signature/choose-signature.ts";
 import { likelyDType, type Signature, type TensorSpec, takesImages } from "../../tensor/signature/signature.ts";
 import { createTensors, type Tensors } from "../../tensor/tensor.ts";
-import { isNamedInstance, type KnownInputs, readInstances, UNNAMED_INPUT } from "./http-rows.ts";
+import {
+  dtypeOfValues,
+  isNamedInstance,
+  type KnownInputs,
+  readInstances,
+  readNamedColumns,
+  UNNAMED_INPUT,
+} from "./http-rows.ts";
 import { isBase64Object, rulesNaming, rulesOf, rulesWithMissing } from "./json-tensor-rules.ts";
 import { columnsOfRows, readDataFrame, withoutMissingTexts } from "./table-rows.ts";
 
@@ -160,7 +167,11 @@ export function readInputs(body: PredictBody, known: Signature = {}): PredictInp
   const first = isJsonList(rows) ? rows[0] : undefined;
   const rowSpecs = specs && withEncodedImages(specs, ({ name }) => valueNamed(first, name));
   const columns = tableOf(rows, body, known);
-  if (columns) return { format: "row", inputs: readNamedColumns(columns, toKnownInputs(specs, known, rules), budget) };
+  if (columns)
+    return {
+      format: "row",
+      inputs: readNamedColumns(columns, { ...toKnownInputs(specs, known, rules), areRows: true }, budget),
+    };
   const named = body.isNamedByModel && !isNamedInstance(first) ? onlyInput(known) : {};
   return { format: "row", inputs: readInstances(rows, { ...toKnownInputs(rowSpecs, known, rules), ...named }, budget) };
 }
@@ -239,42 +250,14 @@ function toKnownInputs(specs: Specs, known: Signature, rules: JsonTensorRules): 
 
 function readColumns(value: JsonValue, known: KnownInputs, budget: DecodeBudget): Tensors {
   if (isJsonObject(value) && !isBase64Object(value)) return readNamedColumns(value, known, budget);
-  const { specs, unnamed = UNNAMED_INPUT, rules = rulesOf(specs), floats, likely } = known;
+  const { specs, unnamed = UNNAMED_INPUT, rules = rulesOf(specs) } = known;
   if (specs !== undefined && specs.length > 1) {
     throw invalidArgument(
       "inputs is a plain value/list, but expecting an object as multiple input tensors required as per tensorinfo_map",
     );
   }
-  const { name, dtype } = specs?.[0] ?? { name: unnamed, dtype: inferDType([value], floats, likely?.(unnamed)) };
+  const { name, dtype } = specs?.[0] ?? { name: unnamed, dtype: dtypeOfValues([value], unnamed, known) };
   return createTensors([[name, toJsonTensor(value, dtype, rulesNaming(name, rules))]]);
-}
-
-function readNamedColumns(columns: JsonObject, known: KnownInputs, budget: DecodeBudget): Tensors {
-  const { specs, rules = rulesOf(specs) } = known;
-  const tensors = createTensors();
-  for (const spec of specs ?? inferColumns(columns, known, budget)) {
-    const value = columns[spec.name];
-    if (value !== undefined) tensors[spec.name] = toJsonTensor(value, spec.dtype, rulesNaming(spec.name, rules));
-    else if (!("default" in spec)) throw lacks(spec.name, specs ?? []);
-  }
-  return tensors;
-}
-
-function lacks(field: string, specs: readonly TensorSpec[]): ServingError {
-  const text = `Missing named input: ${field} in 'inputs' object.`;
-  const names = specs.map(({ name }) => name);
-  return hintedError("invalid_argument", text, missingInput(field, names));
-}
-
-/** The names that came; a dtype for each one's value. */
-function inferColumns(
-  columns: JsonObject,
-  { floats, likely }: KnownInputs,
-  budget: DecodeBudget,
-): readonly Pick<TensorSpec, "name" | "dtype">[] {
-  const names = Object.keys(columns);
-  budget.countInputs(names.length);
-  return names.map((name) => ({ name, dtype: inferDType([columns[name] as JsonValue], floats, likely?.(name)) }));
 }
 
 /**

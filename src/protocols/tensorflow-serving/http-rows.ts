@@ -12,6 +12,7 @@ import {
 } from "../../tensor/codecs/json/json-tensor.ts";
 import {
   dumpJson,
+  isJsonList,
   isJsonObject,
   type JsonList,
   JsonNumbers,
@@ -37,6 +38,8 @@ export interface KnownInputs {
   readonly floats?: "float32" | "float64";
   /** The dtype of numbers of an input that no spec describes, if it holds them. */
   readonly likely?: (name: string) => DType | undefined;
+  /** True if columns came as rows, which errors are to name. */
+  readonly areRows?: boolean;
 }
 
 type NamedDType = Pick<TensorSpec, "name" | "dtype" | "default">;
@@ -46,7 +49,7 @@ type NamedDType = Pick<TensorSpec, "name" | "dtype" | "default">;
  * object with a value for each input. All instances of one input have one shape.
  */
 export function readInstances(instances: JsonValue, known: KnownInputs, budget: DecodeBudget): Tensors {
-  const { specs, unnamed = UNNAMED_INPUT, rules = rulesOf(specs), floats, likely } = known;
+  const { specs, unnamed = UNNAMED_INPUT, rules = rulesOf(specs) } = known;
   const isNamed = !(instances instanceof JsonNumbers) && isNamedInstance((instances as JsonList)[0]);
   if (isNamed)
     return readNamed(instances as JsonList, specs ?? inferSpecs(instances as JsonList, known, budget), rules);
@@ -55,7 +58,7 @@ export function readInstances(instances: JsonValue, known: KnownInputs, budget: 
       "instances is a plain list, but expecting list of objects as multiple input tensors required as per tensorinfo_map",
     );
   }
-  const { name, dtype } = specs?.[0] ?? { name: unnamed, dtype: inferDType([instances], floats, likely?.(unnamed)) };
+  const { name, dtype } = specs?.[0] ?? { name: unnamed, dtype: dtypeOfValues([instances], unnamed, known) };
   const tensor =
     instances instanceof JsonNumbers
       ? readBlock(instances, dtype, rulesNaming(name, tensorflowRules))
@@ -112,14 +115,69 @@ function toColumns(
 }
 
 /** The names that the first instance has; a dtype for all values of each. */
-function inferSpecs(instances: JsonList, { floats, likely }: KnownInputs, budget: DecodeBudget): readonly NamedDType[] {
+function inferSpecs(instances: JsonList, known: KnownInputs, budget: DecodeBudget): readonly NamedDType[] {
   const objects = instances.filter(isNamedInstance);
   const names = Object.keys(instances[0] as JsonObject);
   budget.countInputs(names.length);
   return names.map((name) => {
     const values = objects.map((instance) => instance[name]).filter((value) => value !== undefined);
-    return { name, dtype: inferDType(values, floats, likely?.(name)) };
+    return { name, dtype: dtypeOfValues(values, name, known) };
   });
+}
+
+/** The dtype of an input's values if no spec describes it; truth beside what is none is numbers where the rules say so. */
+export function dtypeOfValues(
+  values: readonly JsonValue[],
+  name: string,
+  { floats = "float32", likely, rules }: KnownInputs,
+): DType {
+  const dtype = inferDType(values, floats, likely?.(name));
+  const mayMix = dtype === "bool" && rules?.truthIsNumber === true;
+  const isMixed = (value: JsonValue) =>
+    isMissingOrNumber(value) || (isJsonList(value) && value.some(isMissingOrNumber));
+  return mayMix && values.some(isMixed) ? floats : dtype;
+}
+
+function isMissingOrNumber(value: JsonValue): boolean {
+  return value === null || value instanceof JsonNumbers;
+}
+
+/** The tensors of an object with a value for each input. Throws `invalid_argument` for one that lacks an input. */
+export function readNamedColumns(columns: JsonObject, known: KnownInputs, budget: DecodeBudget): Tensors {
+  const { specs, rules = rulesOf(specs), areRows = false } = known;
+  const tensors = createTensors();
+  for (const spec of specs ?? inferColumns(columns, known, budget)) {
+    const value = columns[spec.name];
+    const own = rulesNaming(spec.name, rules);
+    if (value !== undefined)
+      tensors[spec.name] = toJsonTensor(value, spec.dtype, areRows ? inRows(spec.name, own) : own);
+    else if (!("default" in spec)) throw lacks(spec.name, specs ?? []);
+  }
+  return tensors;
+}
+
+/** The rules for a column of rows: what is wrong with a value says in which row it came. */
+function inRows(name: string, rules: JsonTensorRules): JsonTensorRules {
+  const refuse: JsonTensorRules["refuse"] = (mismatch) =>
+    inInstance(mismatch.path[0] ?? 0, rules.refuse(mismatch), ` key: ${name}`);
+  return { ...rules, refuse };
+}
+
+function lacks(field: string, specs: readonly TensorSpec[]): ServingError {
+  const text = `Missing named input: ${field} in 'inputs' object.`;
+  const names = specs.map(({ name }) => name);
+  return hintedError("invalid_argument", text, missingInput(field, names));
+}
+
+/** The names that came; a dtype for each one's value. */
+function inferColumns(
+  columns: JsonObject,
+  known: KnownInputs,
+  budget: DecodeBudget,
+): readonly Pick<TensorSpec, "name" | "dtype">[] {
+  const names = Object.keys(columns);
+  budget.countInputs(names.length);
+  return names.map((name) => ({ name, dtype: dtypeOfValues([columns[name] as JsonValue], name, known) }));
 }
 
 function addInstance(columns: ReadonlyMap<string, Column>, instance: JsonObject, index: number): void {

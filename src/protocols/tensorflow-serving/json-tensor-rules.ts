@@ -49,9 +49,12 @@ export function rulesOf(specs: readonly unknown[] | undefined): JsonTensorRules 
   return specs === undefined ? UNDECLARED : tensorflowRules;
 }
 
-/** The same if values may be missing, which null says: NaN among numbers, and the text given among texts. */
+/**
+ * The same if values may be missing, which null says: NaN among numbers, and the text given among texts. Truth of which
+ * some is missing is numbers.
+ */
 export function rulesWithMissing(nullText: Uint8Array): JsonTensorRules {
-  return { ...UNDECLARED, nullText };
+  return { ...UNDECLARED, nullText, truthIsNumber: true };
 }
 
 /** The same, whose errors name an input to programs: the texts, which are the original's, do not. */

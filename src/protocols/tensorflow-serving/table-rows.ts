@@ -1,3 +1,4 @@
+import { listNames } from "../../error-info.ts";
 import { invalidArgument } from "../../errors.ts";
 import type { DecodeBudget } from "../../platform/limits/memory/decode-budget.ts";
 import { isMissing } from "../../tensor/codecs/csv-to-json-rows.ts";
@@ -40,6 +41,7 @@ export function columnsOfRows(
   // Rows of others are left as they are, which costs nothing.
   if (needsNames && ![instances[0] ?? null].flat().every(isName)) return undefined;
   const rows = toRows(instances, { isCsv, budget });
+  if (rows === undefined && !needsNames && features !== undefined) refuseOtherLength(instances, features);
   const [first] = rows ?? [];
   if (rows === undefined || first === undefined) return undefined;
   const header = isCsv ? headerOfCsv(rows, features) : headerOf(first, features);
@@ -64,6 +66,21 @@ export function withoutMissingTexts(instances: JsonList): JsonList {
 
 function orNull(value: JsonValue): JsonValue {
   return typeof value === "string" && isMissing(value) ? null : value;
+}
+
+/** Throws `invalid_argument` for rows of cells of which one has another number of them than the model has features. */
+function refuseOtherLength(instances: JsonList, features: readonly string[]): void {
+  const lengths = instances.map(cellCount);
+  const other = lengths.findIndex((length) => length !== features.length);
+  if (lengths.some((length) => length === undefined) || lengths.every((length) => length === lengths[0])) return;
+  throw invalidArgument(
+    `Row ${other + 1} has ${lengths[other]} values; the model has ${features.length} columns: ${listNames(features)}.`,
+  );
+}
+
+function cellCount(row: JsonValue): number | undefined {
+  if (isJsonList(row)) return row.every(isCell) ? row.length : undefined;
+  return row instanceof JsonNumbers && row.shape.length === 1 ? row.size : undefined;
 }
 
 /** Undefined if an instance is no row, or another has more values. A line of one column is no list. */

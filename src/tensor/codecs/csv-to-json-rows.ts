@@ -35,23 +35,54 @@ export function csvToJsonRows(text: string): readonly string[] {
   return [...eachJsonRow(text)];
 }
 
+/** A column of a table as its model takes it. */
+export interface CsvColumn {
+  readonly name: string;
+  /** Texts stay as they are written; truth has the words of any case, which are 1 and 0 among numbers. */
+  readonly kind: "text" | "truth" | "number";
+}
+
 /**
  * {@link csvToJsonRows} one by one, as a list of all would take many times their text. `empty` is the JSON of an empty
- * field of any other column than one of numbers.
+ * field of any other column than one of numbers; `known` are the model's columns, for rows below a line with any of
+ * their names, or in their order.
  */
-export function* eachJsonRow(text: string, empty = '""'): Generator<string> {
+export function* eachJsonRow(text: string, empty = '""', known: readonly CsvColumn[] = []): Generator<string> {
   let columns = 0;
+  let kinds: readonly (CsvColumn["kind"] | undefined)[] = [];
   let isNumeric: ((index: number) => boolean) | undefined;
   for (const { fields, line } of readRows(text)) {
+    if (columns === 0) kinds = kindsOf(fields, known);
     columns ||= fields.length;
     if (fields.length !== columns) {
       throw invalidArgument(`Line ${line} of the CSV has ${fields.length} columns; the first row has ${columns}.`);
     }
     // Most texts lack nothing, and are read once.
     if (fields.some(isDoubtful)) isNumeric ??= numericColumns(text, columns);
-    const values = fields.map((field, index) => toJson(field, isNumeric?.(index) ?? false, empty));
+    const values = fields.map(
+      (field, index) => ofKind(field, kinds[index]) ?? toJson(field, isNumeric?.(index) ?? false, empty),
+    );
     yield columns === 1 ? values[0]! : `[${values.join(",")}]`;
   }
+}
+
+function kindsOf(first: readonly string[], known: readonly CsvColumn[]): readonly (CsvColumn["kind"] | undefined)[] {
+  const kinds = new Map(known.map(({ name, kind }) => [name, kind]));
+  const named = first.map((field) => kinds.get(plainText(field)));
+  if (named.some((kind) => kind !== undefined)) return named;
+  return first.length === known.length ? known.map(({ kind }) => kind) : [];
+}
+
+const WORD_OF_TRUTH = /^(?:(true)|false)$/i;
+
+/** The JSON of a field whose column is known to have texts, or truth; undefined for any other, and for empty ones. */
+function ofKind(field: string, kind: CsvColumn["kind"] | undefined): string | undefined {
+  if (kind === undefined || field.trim() === "") return undefined;
+  if (kind === "text") return JSON.stringify(plainText(field));
+  const word = WORD_OF_TRUTH.exec(plainText(field));
+  if (word !== null) return String(kind === "truth" ? word[1] !== undefined : Number(word[1] !== undefined));
+  const [zero, one] = ["0", "1"].map((digit) => kind === "truth" && field.trim() === digit);
+  return zero || one ? String(one) : undefined;
 }
 
 function isDoubtful(field: string): boolean {
@@ -81,8 +112,11 @@ function numericColumns(text: string, columns: number): (index: number) => boole
 
 /** The fields of each row as texts, without their quotes. Throws `invalid_argument` for a quote that is not closed. */
 export function* csvFields(text: string): Generator<readonly string[]> {
-  for (const { fields } of readRows(text))
-    yield fields.map((field) => (field.startsWith('"') ? unquoted(field) : field.trim()));
+  for (const { fields } of readRows(text)) yield fields.map(plainText);
+}
+
+function plainText(field: string): string {
+  return field.startsWith('"') ? unquoted(field) : field.trim();
 }
 
 function unquoted(field: string): string {

@@ -1,5 +1,5 @@
 import { expect, it } from "vitest";
-import { csvToJsonRows } from "../../../src/tensor/codecs/csv-to-json-rows.ts";
+import { csvToJsonRows, eachJsonRow } from "../../../src/tensor/codecs/csv-to-json-rows.ts";
 
 it.each([
   ["1,2.5\n-3e2,.5\n", ["[1,2.5]", "[-3e2,0.5]"]],
@@ -28,6 +28,21 @@ it.each([
   ['1,2\n"a"b,2', "Line 2 of the CSV has a quote"],
 ])("%j is refused with its line", (text, message) => {
   expect(() => csvToJsonRows(text)).toThrow(message);
+});
+
+const KNOWN = [
+  { name: "age", kind: "number" },
+  { name: "zip", kind: "text" },
+  { name: "member", kind: "truth" },
+] as const;
+
+it.each([
+  ["zip,age,member\n01234,1,True\n1.50,,0\n", ['["zip","age","member"]', '["01234",1,true]', '["1.50",null,false]']],
+  ['7,"1",FALSE\ntrue,nan,1\n', ['[7,"1",false]', '[1,"nan",true]']],
+  ["1,+7,\n2,8,yes\n", ['[1,"+7",null]', '[2,"8","yes"]']],
+  ["1,2\n3,4\n", ["[1,2]", "[3,4]"]],
+])("%j is the rows %j of columns that are known", (text, rows) => {
+  expect([...eachJsonRow(text, "null", KNOWN)]).toEqual(rows);
 });
 
 it("a quoted field of ten million characters is read", () => {

@@ -42,7 +42,8 @@ export class ElementBuffer {
 
   /** Appends one element that is not a number, a text as UTF-8; returns false if the dtype does not take it. */
   append(element: boolean | string | Uint8Array): boolean {
-    if (this.dtype !== (typeof element === "boolean" ? "bool" : "bytes")) return false;
+    const isNumber = typeof element === "boolean" && this.#rules.truthIsNumber === true && hasNumbers(this.dtype);
+    if (!isNumber && this.dtype !== (typeof element === "boolean" ? "bool" : "bytes")) return false;
     if (typeof element !== "boolean") {
       this.#bytes ??= new BytesBuilder();
       this.#bytes.append(element);
@@ -78,6 +79,11 @@ export class ElementBuffer {
   }
 }
 
+/** Checks for a float dtype whose elements are numbers, and not their bits. */
+function hasNumbers(dtype: DType): boolean {
+  return dtype === "float32" || dtype === "float64";
+}
+
 const NAN_BITS: Partial<Record<DType, number>> = {
   float16: toFloat16(Number.NaN),
   bfloat16: toBfloat16(Number.NaN),
@@ -98,6 +104,8 @@ export interface NumberRules {
   readonly integers: "literals" | "values";
   /** Fate of a finite number beyond a float dtype. */
   readonly overflow: "infinite" | "refused";
+  /** True if true and false are 1 and 0 among floats. Default: they are refused. */
+  readonly truthIsNumber?: boolean;
 }
 
 interface Source {
