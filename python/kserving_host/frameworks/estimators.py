@@ -5,7 +5,7 @@ import dataclasses
 import numpy as np
 
 from .. import arrays
-from ..errors import invalid
+from ..errors import invalid, missing_input
 from ..framework import BaseFramework, one_input
 from ..outputs import name_members
 from .features import features_of_steps
@@ -56,6 +56,8 @@ class EstimatorFramework(BaseFramework):
     def rows(self, inputs):
         """What the library takes: the rows of the one input, or a table whose columns are the inputs, by the names of the features or their numbers."""
         count, names = self.features()
+        if not inputs:
+            raise missing_input(names[0], names) if names else invalid("The request has no inputs; send a value for each feature.")
         if names is None and is_numbered(inputs):
             return to_object_rows([to_column(name, to_rows({name: array})) for name, array in inputs.items()])
         if not is_table(inputs, count, names):

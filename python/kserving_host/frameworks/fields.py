@@ -1,7 +1,7 @@
 """Models of named fields: the inputs are the fields by name, one value a row, or one array with rows of all fields in their order."""
 
 from .. import arrays
-from ..errors import invalid
+from ..errors import invalid, missing_input
 from ..framework import BaseFramework, one_input
 from .features import of_categories
 from .tables import is_numbered, to_column, to_texts
@@ -38,6 +38,8 @@ class FieldFramework(BaseFramework):
 
     def _columns(self, inputs):
         names = list(self.fields)
+        if not inputs:
+            raise missing_input(names[0], names)
         if is_numbered(inputs) and len(inputs) == len(names):
             inputs = dict(zip(names, inputs.values()))
         if len(inputs) == 1 and (next(iter(inputs)) not in self.fields or len(names) > 1):

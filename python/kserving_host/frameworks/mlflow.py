@@ -8,13 +8,16 @@ os.environ.setdefault("MLFLOW_DISABLE_TELEMETRY", "true")
 import mlflow.exceptions
 import mlflow.pyfunc
 import numpy as np
+import pandas as pd
 
-from ..errors import missing_input, one_line, refused
+from ..errors import invalid, missing_input, one_line, refused
 from .estimators import EstimatorFramework
-from .tables import is_table, to_texts
+from .tables import first_row, is_table, to_texts
 
 # Of columns, by MLflow's names of types; others go as they came, and MLflow says what it thinks of them.
 COLUMN_TYPES = {"long": "int64", "integer": "int32", "double": "float64", "float": "float32", "boolean": "bool", "string": "bytes", "datetime": "bytes"}
+
+DATE = "2020-01-31"
 
 CALLERS_FAULTS = ("INVALID_PARAMETER_VALUE", "BAD_REQUEST")
 
@@ -42,6 +45,11 @@ class Framework(EstimatorFramework):
         if self._tensors and self.inputs is None:
             self.inputs = [_to_spec(each) for each in self._tensors]
         self.use(model)
+
+    def suggested(self):
+        """Dates are texts to clients, of which not all are dates."""
+        dates = {each.name for each in self._columns_known if getattr(each.type, "name", None) == "datetime"}
+        return [{**each, "example": DATE} if each["name"] in dates else each for each in super().suggested() or []] or None
 
     def features(self):
         names = [each.name for each in self._columns_known]
@@ -79,6 +87,8 @@ class Framework(EstimatorFramework):
             is_empty = len(values) > 0 and bool(values.isna().all())
             if is_empty and not each.required and dtype in ("int64", "int32"):
                 absent.append(each.name)
+            elif each.type.name == "datetime":
+                casts[each.name] = _as_dates(values)
             elif dtype in ("bytes", "bool"):
                 casts.update(_as_objects(values, is_empty, dtype))
             elif _fits(values.to_numpy(), np.dtype(dtype)):
@@ -95,6 +105,11 @@ class Framework(EstimatorFramework):
         """What MLflow says of inputs that do not fit the signature, and not of models that it cannot find."""
         return isinstance(error, mlflow.exceptions.MlflowException) and error.error_code in CALLERS_FAULTS
 
+    def message_of(self, error):
+        """Without the rows and the signature, which MLflow says before its reason."""
+        text = super().message_of(error)
+        return text.rpartition(" Error: ")[2] if "Failed to enforce schema" in text else text
+
     def facts(self):
         flavors = [name for name in self.model.metadata.flavors if name != "python_function"]
         return {**super().facts(), "flavors": flavors or ["python_function"]}
@@ -109,6 +124,18 @@ def _as_objects(values, is_empty, dtype):
     if dtype == "bool" and values.dropna().isin([0, 1]).all():
         return {values.name: values.map({0: False, 1: True}).astype(object)}
     return {}
+
+
+def _as_dates(values):
+    """Texts as dates and times of UTC without a zone, which is what MLflow has, where all of them are ISO 8601's."""
+    if values.dtype != object:
+        return values
+    dates = pd.to_datetime(values, format="ISO8601", errors="coerce", utc=True).dt.tz_localize(None)
+    wrong = (dates.isna() & values.notna()).to_numpy()
+    if wrong.any():
+        row, value = first_row(values.to_numpy(), wrong)
+        raise invalid(f'Row {row}, "{values.name}": the value is {value}; expected a date such as {DATE} or {DATE}T12:30:00Z.')
+    return dates
 
 
 def _fits(values, dtype):

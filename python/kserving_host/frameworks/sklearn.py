@@ -2,13 +2,22 @@
 
 import re
 
+import numpy as np
+
 from ..errors import invalid, missing_input
-from .estimators import EstimatorFramework
+from .estimators import EstimatorFramework, to_rows
+from .features import MOST_CATEGORIES
 from .pickles import load_pickle
-from .tables import has_numbers, has_texts, is_table
+from .tables import first_row, has_numbers, has_texts, is_table, to_column
 
 # As numpy says it, in any version.
 NO_NUMBER = re.compile(r"could not convert string to float: (?:np\.str_\()?'(.*)'")
+
+UNKNOWN_CATEGORY = "Found unknown categories"
+NO_MISSING = re.compile(r"contains? NaN|unknown categories \[nan\]|missing values")
+
+# Columns that a message names.
+MOST_PLACES = 10
 
 
 class Framework(EstimatorFramework):
@@ -31,6 +40,7 @@ class Framework(EstimatorFramework):
             if missing:
                 raise missing_input(missing[0], names) from error
             self._refuse_types(inputs, names, error)
+            self._refuse_values(inputs, names, error)
             raise
 
     def _refuse_types(self, inputs, names, error):
@@ -46,6 +56,21 @@ class Framework(EstimatorFramework):
             if came is not None and (came == "bytes") != (expected == "bytes"):
                 said = f"are texts; the model takes {expected}" if came == "bytes" else "are numbers; the model takes texts"
                 raise invalid(f'The values of "{name}" {said}.', reason="WRONG_DTYPE", field=name, expected=expected) from error
+
+    def _refuse_values(self, inputs, names, error):
+        """Names the row and the column of the first category that no encoder knows, or of missing values where the model takes none everywhere."""
+        columns = {name: to_column(name, to_rows({name: inputs[name]})) for name in names}
+        kinds = self.kinds(names) if UNKNOWN_CATEGORY in str(error) else {}
+        for name, values in columns.items():
+            known = kinds.get(name, {}).get("categories", [])
+            unknown = np.array([value not in known for value in values.tolist()], bool)
+            if 0 < len(known) < MOST_CATEGORIES and unknown.any():
+                row, value = first_row(values, unknown)
+                raise invalid(f'Row {row}, "{name}": the value is {value}; the model knows {", ".join(map(str, known))}.') from error
+        missing = {name: values != values for name, values in columns.items()}
+        places = [f'"{name}" (row {first_row(columns[name], found)[0]})' for name, found in missing.items() if found.any()]
+        if places and NO_MISSING.search(str(error)):
+            raise invalid(f"The model does not take missing values in all of its columns; there are some in {', '.join(places[:MOST_PLACES])}.") from error
 
     def rows(self, inputs):
         """Texts of one column are a flat list to what counts their words: MLServer's clients send them so."""

@@ -7,9 +7,14 @@ from ..errors import HostError, invalid, refused
 # As the server sends a text that is missing: a byte that is in no UTF-8.
 MISSING_TEXT = b"\xff"
 
+# Of a value in a message.
+MOST_CHARACTERS = 80
+
 
 def is_table(inputs, count, names):
     """Whether the inputs are columns of a model with so many features of these names (None = not known), and not one array of rows."""
+    if not inputs:
+        return False
     if len(inputs) > 1:
         # Features that are numbered have no names to go by.
         return names is not None or count is None
@@ -61,8 +66,11 @@ def to_table_of_rows(rows, names):
 
 def as_categories(table, names):
     """The table with these columns as categories, of which a column without values has one too that no row is in: XGBoost asks for some."""
-    categories = {name: _pandas().Categorical(table[name], categories=[""]) for name in names if table[name].isna().all()}
-    return table.assign(**categories).astype({name: "category" for name in names if name not in categories})
+    empty = [name for name in names if table[name].isna().all()]
+    filled = table.copy(deep=False)
+    for name in empty:
+        filled[name] = _pandas().Categorical(table[name], categories=[""])
+    return filled.astype({name: "category" for name in names if name not in empty})
 
 
 def with_missing_texts(table):
@@ -71,6 +79,13 @@ def with_missing_texts(table):
         return None
     names = [name for name in table.columns if table[name].dtype.kind == "f" and table[name].isna().all()]
     return table.astype({name: object for name in names}) if names else None
+
+
+def first_row(values, found):
+    """The number of the first row where an array of truth has one, and the value there as people write it."""
+    index = int(np.argmax(found))
+    value = values[index]
+    return index + 1, "missing" if value is None or value != value else repr(value.item() if isinstance(value, np.generic) else value)[:MOST_CHARACTERS]
 
 
 def _check_lengths(columns):

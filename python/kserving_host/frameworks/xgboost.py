@@ -62,7 +62,8 @@ class Framework(EstimatorFramework):
         types = getattr(booster, "feature_types", None) or []
         categorical = [index for index, kind in enumerate(types) if kind == "c" and index < len(features)]
         known = _categories(booster) if categorical else {}
-        return {features[index]: of_categories(known.get(index, [])) for index in categorical}
+        whole = {features[index]: {"example": 1} for index, kind in enumerate(types) if kind in ("i", "int") and index < len(features)}
+        return {**whole, **{features[index]: of_categories(known.get(index, [])) for index in categorical}}
 
     def is_callers_fault(self, error):
         return isinstance(error, (ValueError, TypeError))

@@ -163,13 +163,14 @@ function suggest(specs: readonly LooseSpec[] | null): Signature {
   return specs === null ? {} : { suggestedInputs: specs.map(withoutNulls) };
 }
 
-function withoutNulls({ name, dtype, shape, features, categories }: LooseSpec): LooseSpec {
+function withoutNulls({ name, dtype, shape, features, categories, example }: LooseSpec): LooseSpec {
   return {
     name,
     ...(dtype != null && { dtype }),
     ...(shape != null && { shape }),
     ...(features != null && { features }),
     ...(categories != null && categories.length > 0 && { categories }),
+    ...(example != null && { example }),
   };
 }
 
