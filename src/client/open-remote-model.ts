@@ -68,8 +68,8 @@ function textOf(reason: unknown, before = ""): string {
   return answered === undefined ? ServingError.from(reason).message : `${before}${answered}`;
 }
 
-function toSpec({ name, datatype, shape, categories }: DescribedTensor): TensorSpec {
+function toSpec({ name, datatype, shape, categories, example }: DescribedTensor): TensorSpec {
   const dtype = datatypeNamed(datatype)?.dtype;
   if (dtype === undefined) throw failedPrecondition(`The tensor "${name}" is ${datatype}, which is not known.`);
-  return { name, dtype, shape, ...(categories && { categories }) };
+  return { name, dtype, shape, ...(categories && { categories }), ...(example !== undefined && { example }) };
 }

@@ -47,22 +47,30 @@ export interface DescribedTensor {
   readonly shape: readonly number[];
   /** Values that an input's elements have, as far as the model knows them; servers of ours tell them. */
   readonly categories?: readonly (string | number)[];
+  /** A value that an element may have, where the model has an example; servers of ours tell it. */
+  readonly example?: string | number;
 }
 
-/** The categories among an input's parameters, over HTTP or gRPC; nothing if there are none. */
-export function categoriesIn(parameters: unknown): Pick<DescribedTensor, "categories"> {
-  const { categories } = isObject(parameters) ? parameters : {};
-  const text = isObject(categories) ? categories.string_param : categories;
-  if (typeof text !== "string") return {};
+/** The values that an input's parameters tell of, over HTTP or gRPC; nothing if there are none. */
+export function valuesIn(parameters: unknown): Pick<DescribedTensor, "categories" | "example"> {
+  const { categories, example } = isObject(parameters) ? parameters : {};
+  const [list, value] = [parsed(categories), parsed(example)];
+  return {
+    ...(Array.isArray(list) && list.every(isElement) && { categories: list }),
+    ...(isElement(value) && { example: value }),
+  };
+}
+
+function parsed(parameter: unknown): unknown {
+  const text = isObject(parameter) ? parameter.string_param : parameter;
   try {
-    const list: unknown = JSON.parse(text);
-    return Array.isArray(list) && list.every(isCategory) ? { categories: list } : {};
+    return typeof text === "string" ? JSON.parse(text) : undefined;
   } catch {
-    return {};
+    return undefined;
   }
 }
 
-function isCategory(value: unknown): value is string | number {
+function isElement(value: unknown): value is string | number {
   return typeof value === "string" || typeof value === "number";
 }
 

@@ -43,8 +43,8 @@ async function readyModels(models: ReturnType<typeof connect>): Promise<readonly
 /** The protocol has an empty list for any. */
 function toTyped(tensors: readonly DescribedTensor[] = []): readonly TypedTensor[] | undefined {
   if (tensors.length === 0) return undefined;
-  return tensors.map(({ name, datatype, shape, categories }) => {
-    return { name, dtype: datatypeNamed(datatype)?.dtype, shape, categories };
+  return tensors.map(({ name, datatype, shape, categories, example }) => {
+    return { name, dtype: datatypeNamed(datatype)?.dtype, shape, categories, example };
   });
 }
 
@@ -66,6 +66,6 @@ function toDescribed({ inputs, suggestedInputs, outputs }: Signature): Described
   return { inputs: (inputs ?? suggestedInputs)?.map(toTypedSpec), outputs: outputs?.map(toTypedSpec) };
 }
 
-function toTypedSpec({ name, dtype, shape, categories, default: value }: KnownInput): TypedTensor {
-  return { name, dtype, shape: shape?.map(toSize), categories, isOptional: value !== undefined };
+function toTypedSpec({ name, dtype, shape, categories, example, default: value }: KnownInput): TypedTensor {
+  return { name, dtype, shape: shape?.map(toSize), categories, example, isOptional: value !== undefined };
 }

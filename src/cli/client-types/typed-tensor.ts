@@ -1,4 +1,5 @@
 import type { DType } from "../../tensor/dtype.ts";
+import { type ExampleInput, guessExamples } from "../../tensor/signature/example-inputs.ts";
 
 /** An input or output in the types of a model. */
 export interface TypedTensor {
@@ -11,6 +12,8 @@ export interface TypedTensor {
   readonly isOptional?: boolean;
   /** Values that an input's elements have, as far as the model knows them. */
   readonly categories?: readonly (string | number)[] | undefined;
+  /** A value that an element may have, as far as the model tells one. */
+  readonly example?: string | number | undefined;
 }
 
 /** A model whose types are written; absent = any. */
@@ -19,6 +22,25 @@ export interface DescribedModel {
   readonly outputs?: readonly TypedTensor[] | undefined;
   /** True if it answers in parts. */
   readonly decoupled?: true;
+}
+
+/** Values of one request, for the text of an example: those of the inputs that it needs. */
+export function exampleOf({ inputs = [] }: DescribedModel): readonly ExampleInput[] {
+  const specs = inputs.flatMap(({ dtype, shape = [], isOptional, categories, example, name }) =>
+    dtype === undefined || isOptional
+      ? []
+      : [{ name, dtype, shape, ...(categories && { categories }), ...(example !== undefined && { example }) }],
+  );
+  return guessExamples(specs);
+}
+
+/** The values of one request where each input is a column, with one value for each row; undefined for other models. */
+export function exampleColumns(model: DescribedModel): readonly ExampleInput[] | undefined {
+  const inputs = exampleOf(model);
+  const areColumns =
+    inputs.length > 0 &&
+    inputs.every(({ shape, dtype }) => shape.length === 1 && shape[0] === 1 && !dtype.startsWith("complex"));
+  return areColumns ? inputs : undefined;
 }
 
 /** An identifier for each name; one that another name has already, or that is `taken`, gets a number, `faces_2`. */

@@ -1,10 +1,10 @@
 import type { DType } from "../../tensor/dtype.ts";
+import { plainElement } from "../../tensor/signature/example-inputs.ts";
 import { GO_BASE } from "./go-base.ts";
-import { type DescribedModel, distinctNames, type TypedTensor, toPascalCase } from "./typed-tensor.ts";
+import { type DescribedModel, distinctNames, exampleColumns, type TypedTensor, toPascalCase } from "./typed-tensor.ts";
 
 /** Names that every client has. */
 const RESERVED = new Set(["Address", "HTTP", "Header", "Infer", "Stream"]);
-/** Values that a column is known to have, in a comment. */
 const MAX_CATEGORIES = 20;
 /** Types of elements; a dtype that KServe V2 has not is any. */
 const ELEMENTS: Readonly<Partial<Record<DType, string>>> = {
@@ -55,10 +55,21 @@ func (client *Client) ${stream}(ctx context.Context, inputs ${taken}, take func(
 }
 `;
   return `${structOf(`${method}Inputs`, inputs, inputNames)}${structOf(`${method}Outputs`, outputs, outputNames)}
-// ${method} runs ${comment(name)}.
+// ${method} runs ${comment(name)}.${exampleNote(method, inputs, inputNames)}
 func (client *Client) ${method}(ctx context.Context, inputs ${taken}) (outputs ${given}, err error) {
 ${outputs === undefined ? `\treturn ${call}\n` : callAndRead(call, read)}}
 ${outputs === undefined ? "" : readOutputs(read, { type: given, outputs, names: outputNames })}${decoupled === true ? streamMethod : ""}`;
+}
+
+function exampleNote(method: string, inputs: Tensors, names: ReadonlyMap<string, string>): string {
+  const columns = exampleColumns({ inputs })?.map((input) => {
+    const [value, type] = [JSON.stringify(plainElement(input)), ELEMENTS[input.dtype]];
+    const element = input.dtype === "bytes" ? `[]byte(${value})` : value;
+    return `${names.get(input.name)}: Tensor[${type}]{Data: []${type}{${element}}}`;
+  });
+  return columns === undefined
+    ? ""
+    : ` For example:\n//\n//\tclient.${method}(ctx, ${method}Inputs{${columns.join(", ")}})`;
 }
 
 type Tensors = readonly TypedTensor[] | undefined;

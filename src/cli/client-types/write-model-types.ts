@@ -1,4 +1,5 @@
-import type { DescribedModel, TypedTensor } from "./typed-tensor.ts";
+import { plainElement } from "../../tensor/signature/example-inputs.ts";
+import { type DescribedModel, exampleColumns, type TypedTensor } from "./typed-tensor.ts";
 
 const IDENTIFIER = /^[A-Za-z_$][\w$]*$/;
 
@@ -11,7 +12,8 @@ export function writeModelTypes(models: ReadonlyMap<string, DescribedModel>, sou
   return `/** Written by \`kserving client\`; write it again where the models change. */\n${imports}/** The models of ${comment}. */\nexport interface Models {\n${body}}\n`;
 }
 
-function modelLines(name: string, { inputs, outputs, decoupled }: DescribedModel): string {
+function modelLines(name: string, model: DescribedModel): string {
+  const { inputs, outputs, decoupled } = model;
   const members = [
     ["inputs", inputs, "In"],
     ["outputs", outputs, "Out"],
@@ -20,7 +22,15 @@ function modelLines(name: string, { inputs, outputs, decoupled }: DescribedModel
     tensors === undefined ? `    ${member}: AnyModel["${member}"];\n` : tensorLines(member, tensors, type),
   );
   const note = decoupled === true ? "  /** Answers in parts: `stream(inputs)` gives them. */\n" : "";
-  return `${note}  ${keyOf(name)}: {\n${lines.join("")}  };\n`;
+  return `${exampleLine(model)}${note}  ${keyOf(name)}: {\n${lines.join("")}  };\n`;
+}
+
+/** A request by column, whose values are a guess. */
+function exampleLine(model: DescribedModel): string {
+  const columns = exampleColumns(model);
+  if (columns === undefined) return "";
+  const members = columns.map((input) => `${keyOf(input.name)}: [${JSON.stringify(plainElement(input))}]`);
+  return `  // For example: predict({ ${members.join(", ")} })\n`;
 }
 
 function tensorLines(member: string, tensors: readonly TypedTensor[], type: "In" | "Out"): string {

@@ -1,6 +1,14 @@
 import { datatypeOf } from "../../protocols/kserve/datatype.ts";
+import { plainElement } from "../../tensor/signature/example-inputs.ts";
 import { PYTHON_BASE } from "./python-base.ts";
-import { type DescribedModel, distinctNames, type TypedTensor, toPascalCase, wordsOf } from "./typed-tensor.ts";
+import {
+  type DescribedModel,
+  distinctNames,
+  exampleColumns,
+  type TypedTensor,
+  toPascalCase,
+  wordsOf,
+} from "./typed-tensor.ts";
 
 /** Words of the language, and names that every client has. */
 const RESERVED = new Set(
@@ -41,7 +49,8 @@ interface ModelNames {
   readonly result: string;
 }
 
-function writeModel(names: ModelNames, { inputs, outputs, decoupled }: DescribedModel) {
+function writeModel(names: ModelNames, model: DescribedModel) {
+  const { inputs, outputs, decoupled } = model;
   const { parameters, values } = inputs === undefined ? ANY_INPUTS : describeInputs(inputs);
   const args = `${text(names.name)}, ${values}${listOf(outputs)}`;
   const fields = outputs?.map(({ name }) => `found[${text(name)}]`);
@@ -49,7 +58,7 @@ function writeModel(names: ModelNames, { inputs, outputs, decoupled }: Described
   const type = outputs === undefined ? "dict[str, np.ndarray]" : names.result;
   const method = `
     def ${names.method}(self${parameters}) -> ${type}:
-        # ${text(names.name)}
+        # ${text(names.name)}${exampleNote(names.method, model)}
         found = self.infer(${args})
         return ${result}
 `;
@@ -65,13 +74,30 @@ function writeModel(names: ModelNames, { inputs, outputs, decoupled }: Described
   };
 }
 
-const ANY_INPUTS = { parameters: ", inputs: Mapping[str, npt.ArrayLike]", values: "inputs" };
+/** A request by column, whose values are a guess. */
+function exampleNote(method: string, model: DescribedModel): string {
+  const columns = exampleColumns(model);
+  if (columns === undefined) return "";
+  const names = parameterNames(model.inputs ?? []);
+  const values = columns.map((input) => {
+    const element = plainElement(input);
+    const value = typeof element === "boolean" ? (element ? "True" : "False") : text(element);
+    return `${names.get(input.name)}=[${value}]`;
+  });
+  return `. For example: client.${method}(${values.join(", ")})`;
+}
 
-function describeInputs(inputs: readonly TypedTensor[]) {
-  const names = distinctNames(
+function parameterNames(inputs: readonly TypedTensor[]): ReadonlyMap<string, string> {
+  return distinctNames(
     inputs.map(({ name }) => name),
     toSnakeCase,
   );
+}
+
+const ANY_INPUTS = { parameters: ", inputs: Mapping[str, npt.ArrayLike]", values: "inputs" };
+
+function describeInputs(inputs: readonly TypedTensor[]) {
+  const names = parameterNames(inputs);
   const parameters = inputs.map(({ name, isOptional }) =>
     isOptional ? `${names.get(name)}: npt.ArrayLike | None = None` : `${names.get(name)}: npt.ArrayLike`,
   );
@@ -119,6 +145,6 @@ function toSnakeCase(name: string): string {
 }
 
 /** A text in JSON is one of Python too. */
-function text(value: string): string {
+function text(value: string | number): string {
   return JSON.stringify(value);
 }

@@ -240,7 +240,8 @@ async function openLocal(path: string, flags: InferFlags): Promise<InferTarget> 
 }
 
 async function openServed(place: string, { driver, hooks, option, remoteAuthFile }: TargetFlags): Promise<InferTarget> {
-  if (driver !== undefined || hooks !== undefined || option.length > 0)
+  // A Parquet file is read here, wherever the model is.
+  if (driver !== undefined || hooks !== undefined || option.some((one) => !one.startsWith("python=")))
     throw invalidArgument(`--driver, --hooks and -o are for a model that is loaded here; "${place}" is a server's.`);
   const { inputs, outputs, predict, stream, close } = await openRemoteModel(
     parseModelAddress(place),

@@ -1,5 +1,4 @@
-import { guessExamples } from "../../tensor/signature/example-inputs.ts";
-import type { DescribedModel } from "../client-types/typed-tensor.ts";
+import { type DescribedModel, exampleOf } from "../client-types/typed-tensor.ts";
 import { writeModelTypes } from "../client-types/write-model-types.ts";
 import { exampleValue } from "../status-reporter/report-example.ts";
 import type { Scaffold } from "./scaffold.ts";
@@ -67,11 +66,8 @@ function programOf({ address, models }: ClientSource, begin: Beginning): string 
 `;
 }
 
-function exampleMembers({ inputs = [] }: DescribedModel): string {
-  const specs = inputs.flatMap(({ name, dtype, shape = [], isOptional, categories = [] }) =>
-    dtype === undefined || isOptional ? [] : [{ name, dtype, shape, categories }],
-  );
-  const members = guessExamples(specs).map((input) => {
+function exampleMembers(model: DescribedModel): string {
+  const members = exampleOf(model).map((input) => {
     const count = input.shape.reduce((product, size) => product * size, 1);
     return `${JSON.stringify(input.name)}: ${exampleValue(input, count > MAX_INLINE_ELEMENTS)}`;
   });

@@ -1,5 +1,6 @@
 import { isUtf8 } from "node:buffer";
 import { shellQuoted } from "../../platform/text/terminal.ts";
+import { exampleImage, isImageInput } from "../../protocols/example-values.ts";
 import { fileField } from "../../protocols/kibernetika/http-multipart.ts";
 import { typeOfDType } from "../../protocols/tensorflow-serving/tensor-proto.ts";
 import type { Server } from "../../server/server.ts";
@@ -21,11 +22,18 @@ export async function reportExample(
   if (texts) reporter.example("As clients of OpenAI's API ask it:", texts);
   if (example === undefined) return;
   const { isEncrypted } = server;
-  const { inputs, isTable } = example;
+  const { isTable } = example;
+  const inputs = example.ran ? example.inputs : example.inputs.map(withImage);
   const line = exampleRequest({ name, inputs, isTable, grpcAddress, isEncrypted, decoupled, ...own });
   reporter.example(exampleHeading(example), line);
   const photo = own.httpUrl && photoRequest(own.httpUrl, name, inputs);
   if (photo) reporter.example("With a photo of yours:", photo);
+}
+
+/** A guess for bytes whose name is that of images is an image. */
+function withImage(input: ExampleInput): ExampleInput {
+  const isImage = input.dtype === "bytes" && isImageInput(input);
+  return isImage ? { ...input, element: Buffer.from(exampleImage(input), "base64") } : input;
 }
 
 /** Requests of OpenAI's API, by the functions of hooks that answer them. */

@@ -32,7 +32,6 @@ import {
   streamMetadata,
 } from "../remote/infer-message.ts";
 import {
-  categoriesIn,
   type DescribedTensor,
   type ModelAnswer,
   type ModelMetadata,
@@ -42,6 +41,7 @@ import {
   type StreamAnswer,
   type Transport,
   type TransportCall,
+  valuesIn,
 } from "../transport.ts";
 
 /** A tensor as the message describes it. */
@@ -95,7 +95,7 @@ export class GrpcTransport implements Transport {
     const answer = (await this.#ask("ModelMetadata", nameFields(name), call)) as unknown as ModelMetadata;
     const sized = (tensors: readonly WireTensor[] = []) =>
       tensors.map(({ name, datatype, shape, parameters }) => {
-        return { name, datatype, shape: shape.map(Number), ...categoriesIn(parameters) };
+        return { name, datatype, shape: shape.map(Number), ...valuesIn(parameters) };
       });
     return { ...answer, inputs: sized(answer.inputs), outputs: sized(answer.outputs) };
   }

@@ -5,7 +5,7 @@ import { fromRaw } from "../../protocols/kserve/raw-tensor.ts";
 import { parseExactJson, tensorFromJson } from "../../tensor/codecs/json/tensor-from-json.ts";
 import { isObject } from "../../tensor/record.ts";
 import { createTensors, type Tensor, type Tensors } from "../../tensor/tensor.ts";
-import { categoriesIn, type DescribedTensor, type ModelAnswer, type ModelMetadata } from "../transport.ts";
+import { type DescribedTensor, type ModelAnswer, type ModelMetadata, valuesIn } from "../transport.ts";
 
 interface WireOutput {
   readonly name: string;
@@ -165,7 +165,7 @@ function tensorsIn(key: string, value: unknown): Readonly<Record<string, readonl
   if (value === undefined || value === null) return {};
   if (!isListOf(value, isDescribed)) throw unexpected(`its "${key}" are ${shown(value)}`, "tensors");
   const toTensor = (tensor: DescribedTensor & { readonly parameters?: unknown }) => {
-    return { ...tensor, shape: tensor.shape.map(Number), ...categoriesIn(tensor.parameters) };
+    return { ...tensor, shape: tensor.shape.map(Number), ...valuesIn(tensor.parameters) };
   };
   return { [key]: value.map(toTensor) };
 }

@@ -23,15 +23,16 @@ interface TensorMetadata {
   readonly name: string;
   readonly datatype: string;
   readonly shape: readonly number[];
-  readonly parameters?: { readonly [FEATURES]?: string; readonly [CATEGORIES]?: string };
+  readonly parameters?: { readonly [FEATURES]?: string; readonly [CATEGORIES]?: string; readonly [EXAMPLE]?: string };
 }
 
 /**
- * Parameters with the names of an input's features, and the values that the model knows. The protocol's parameters
- * cannot be lists, so that they are the text of a JSON list.
+ * Parameters with the names of an input's features, the values that the model knows, and one that it takes. The
+ * protocol's parameters cannot be lists, so that they are JSON as text.
  */
 const FEATURES = "feature_names";
 const CATEGORIES = "categories";
+const EXAMPLE = "example";
 
 /** Platforms by driver, as clients of other servers know them; any other driver has its own name. */
 const PLATFORMS: Readonly<Record<string, string>> = {
@@ -83,11 +84,12 @@ function versionsOf(service: InferenceService, { model, version }: ServableDescr
   return known.map(String);
 }
 
-function toTensorMetadata({ name, dtype, shape = [-1], features, categories }: TensorSpec): TensorMetadata {
+function toTensorMetadata({ name, dtype, shape = [-1], features, categories, example }: TensorSpec): TensorMetadata {
   const datatype = datatypeOf(dtype)?.name ?? dtype;
   const parameters = {
     ...(features && { [FEATURES]: JSON.stringify(features) }),
     ...(categories && { [CATEGORIES]: JSON.stringify(categories) }),
+    ...(example !== undefined && { [EXAMPLE]: JSON.stringify(example) }),
   };
   return { name, datatype, shape: shape.map(toSize), ...(Object.keys(parameters).length > 0 && { parameters }) };
 }

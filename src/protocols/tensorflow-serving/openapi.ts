@@ -154,10 +154,11 @@ function featureSchema(spec: TensorSpec): object {
   return { anyOf: [nestedSchema({ dtype: spec.dtype, shape: [] }), flatSchema({ dtype: spec.dtype })] };
 }
 
-/** Outputs that are not known may be anything. */
+/** Outputs that are not known may be anything; those of estimators seldom are such results. */
 function mayGive(method: ExampleMethod, signature: Signature): boolean {
-  const { outputs } = signature;
-  if (outputs === undefined || namedOutputs(method, signature) !== undefined) return true;
+  const { outputs, isTabular = false } = signature;
+  if (outputs === undefined) return !isTabular;
+  if (namedOutputs(method, signature) !== undefined) return true;
   return outputs.filter((output) => output.dtype === "float32" && hasResultShape(method, output)).length === 1;
 }
 
