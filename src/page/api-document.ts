@@ -43,7 +43,7 @@ export interface PlacedOperation {
   readonly operation: Operation;
 }
 
-/** The operations by their tags, in the document's order; those of models first. */
+/** The operations by their tags, in the document's order; those of models first, then the protocols. */
 export function operationsByTag({ paths }: ApiDocument): ReadonlyMap<string, readonly PlacedOperation[]> {
   const groups = new Map<string, PlacedOperation[]>();
   for (const [path, methods] of Object.entries(paths))
@@ -51,19 +51,17 @@ export function operationsByTag({ paths }: ApiDocument): ReadonlyMap<string, rea
       const tag = operation.tags[0] ?? "";
       groups.set(tag, [...(groups.get(tag) ?? []), { method: method.toUpperCase(), path, operation }]);
     }
-  const isOfAll = ([tag]: [string, unknown]) => Number(OF_ALL.includes(tag));
-  return new Map([...groups].sort((a, b) => isOfAll(a) - isOfAll(b)));
+  return new Map([...groups].sort(([one], [other]) => OF_ALL.indexOf(one) - OF_ALL.indexOf(other)));
 }
 
-/** Tags of operations that belong to no model. */
+/** Checks for a tag of operations that belong to no model. */
+export function isOfAll(tag: string): boolean {
+  return OF_ALL.includes(tag);
+}
+
 const OF_ALL = [
-  "PredictJSON",
-  "KServe V2",
-  "TensorFlow Serving",
-  "Simple TensorFlow Serving",
-  "OpenAI",
-  "SageMaker",
-  "Server",
+  ...["KServe V2", "TensorFlow Serving", "OpenAI", "Anthropic", "Ollama", "SageMaker", "PredictJSON"],
+  ...["Simple TensorFlow Serving", "Server"],
 ];
 
 const INDENT = "  ";

@@ -1,5 +1,12 @@
 import { useState } from "preact/hooks";
-import { type ApiDocument, operationsByTag, type PlacedOperation, prettyJson, type Schema } from "./api-document.ts";
+import {
+  type ApiDocument,
+  isOfAll,
+  operationsByTag,
+  type PlacedOperation,
+  prettyJson,
+  type Schema,
+} from "./api-document.ts";
 import { askServer, urlOf } from "./call-server.ts";
 import { usePolled } from "./use-polled.ts";
 
@@ -29,15 +36,21 @@ interface GroupProps {
   readonly document: ApiDocument;
 }
 
+/** The calls of a model, or those of a protocol, which are many and folded. */
 function Group({ tag, operations, document }: GroupProps) {
-  return (
-    <section aria-label={tag}>
-      <h2>{tag}</h2>
-      {operations.map((placed) => (
-        <OperationView key={placed.operation.operationId} placed={placed} document={document} />
-      ))}
-    </section>
+  const list = operations.map((placed) => (
+    <OperationView key={placed.operation.operationId} placed={placed} document={document} />
+  ));
+  const heading = <h2>{tag}</h2>;
+  const folded = (
+    <details>
+      <summary>
+        {heading} <span class="facts">{list.length}</span>
+      </summary>
+      {list}
+    </details>
   );
+  return <section aria-label={tag}>{isOfAll(tag) ? folded : [heading, list]}</section>;
 }
 
 interface OperationProps {

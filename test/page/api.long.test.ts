@@ -77,6 +77,7 @@ describe.skipIf(lacksChromium())("the page of the API", () => {
     const page = await openPage(`${httpUrl}/docs`);
     await page.getByLabel(/Password or token/).fill(TOKENS.admin);
     await page.getByRole("button", { name: /sign in/i }).click();
+    await page.getByRole("heading", { name: "KServe V2" }).click();
     await page.getByText("Describe a model", { exact: true }).first().click();
     await page.getByLabel("name", { exact: true }).fill("half");
     await page.getByRole("button", { name: "Send" }).click();
