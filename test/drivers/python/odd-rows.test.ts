@@ -133,7 +133,7 @@ describe.skipIf(python === undefined || lacksMlflow !== undefined)("odd rows", {
     ];
     expect(await ask("mlflow", rows)).toEqual([
       "datetime64[ns] [Timestamp('2020-01-31 00:00:00'), Timestamp('2020-01-31 10:30:00')]",
-      "object [True, None]",
+      "object [True, nan]",
     ]);
     expect(await ask("mlflow", "since,member\n2020-01-31,false\n,1\n")).toEqual([
       "datetime64[ns] [Timestamp('2020-01-31 00:00:00'), NaT]",
