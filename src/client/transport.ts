@@ -83,7 +83,7 @@ export interface ModelMetadata {
   readonly outputs?: readonly DescribedTensor[];
 }
 
-/** Limits of one call, and what is sent with it. */
+/** Limits of one call, and the metadata that are sent with it. */
 export interface TransportCall {
   readonly signal: AbortSignal;
   /** Milliseconds since 1970. */

@@ -185,7 +185,7 @@ class PassedCall implements Keeper {
     };
   }
 
-  /** Counts what is held now; false if the call is over. */
+  /** Counts the bytes that are held now; false if the call is over. */
   #count(): boolean {
     if (this.#isOver) return false;
     try {

@@ -95,7 +95,7 @@ export class SessionWriter {
     return this.#window <= MAX_WINDOW_BYTES;
   }
 
-  /** Sends what is ready now, in place of the end of this turn's ticks. */
+  /** Sends all frames that are ready now, in place of the end of this turn's ticks. */
   flush(): void {
     this.#isScheduled = false;
     const socket = this.#socket;

@@ -111,7 +111,7 @@ export class TargetPursuit {
   }
 }
 
-/** Facts of a load about what is loaded already. */
+/** Facts of a load about the files that are loaded already. */
 export function keptFacts(
   target: VersionTarget,
   loaded: VersionTarget | undefined,

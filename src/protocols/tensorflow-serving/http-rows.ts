@@ -125,7 +125,7 @@ function inferSpecs(instances: JsonList, known: KnownInputs, budget: DecodeBudge
   });
 }
 
-/** The dtype of an input's values if no spec describes it; truth beside what is none is numbers where the rules say so. */
+/** The dtype of an input's values if no spec describes it; booleans beside others are numbers where the rules say so. */
 export function dtypeOfValues(
   values: readonly JsonValue[],
   name: string,
@@ -156,7 +156,7 @@ export function readNamedColumns(columns: JsonObject, known: KnownInputs, budget
   return tensors;
 }
 
-/** The rules for a column of rows: what is wrong with a value says in which row it came. */
+/** The rules for a column of rows: the error of a value says in which row it came. */
 function inRows(name: string, rules: JsonTensorRules): JsonTensorRules {
   const refuse: JsonTensorRules["refuse"] = (mismatch) =>
     inInstance(mismatch.path[0] ?? 0, rules.refuse(mismatch), ` key: ${name}`);

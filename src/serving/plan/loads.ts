@@ -51,7 +51,7 @@ export type Step = "hooks" | "needs" | "files";
 
 /** Everything outside a load that decides about it, looked at just before it is planned. */
 export interface LoadFacts {
-  /** True if what is to be loaded serves already. */
+  /** True if its files serve already. */
   readonly isServed: boolean;
   /** True if what serves needs other hooks alone. */
   readonly hooksAlone: boolean;

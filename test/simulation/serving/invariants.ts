@@ -5,7 +5,7 @@ import type { Clients } from "./clients.ts";
 import type { Door } from "./door.ts";
 import { shapeOfLease, shapeOfStall } from "./fault-shapes.ts";
 import { type Command, type History, isThere, type WishedModel, wishesOf } from "./history.ts";
-import { type Copy, printOf, type World } from "./world.ts";
+import type { Copy, World } from "./world.ts";
 
 /** Time that anything may wait while nothing is under way, in milliseconds: a load waits for memory so long. */
 const STALL_MS = 10_500;
@@ -29,10 +29,6 @@ export class Invariants {
   /** Versions that were available at some time. */
   readonly #served = new Set<string>();
   #wished: readonly WishedModel[] = [];
-  /** Number of changes of what is wished of each version. */
-  readonly #changes = new Map<string, number>();
-  /** That number when each copy was about to be loaded. */
-  readonly #wishedAs = new WeakMap<Copy, number>();
   #resolved = new Set<string>();
   /** Models that could be asked at some time. */
   readonly #everResolved = new Set<string>();
@@ -74,17 +70,10 @@ export class Invariants {
     if (command.do === "unload with dependents") this.#leaving.set(command, this.#resolved);
     if (command.do !== "wish") return;
     this.#noteResident(this.#door.statuses());
-    this.#countChanges(command.models);
     this.#wished = command.models;
     const names = new Set(command.models.filter(({ versions }) => versions.length > 0).map(({ name }) => name));
     // It goes, even if others of its versions are wished before it has gone.
     this.#leaving.set(command, new Set([...this.#resolved].filter((name) => !names.has(name))));
-  }
-
-  #countChanges(models: readonly WishedModel[]): void {
-    const [before, after] = [printsOf(this.#wished), printsOf(models)];
-    for (const slot of new Set([...before.keys(), ...after.keys()]))
-      if (before.get(slot) !== after.get(slot)) this.#changes.set(slot, (this.#changes.get(slot) ?? 0) + 1);
   }
 
   /** From now on nothing has to be served. */
@@ -198,8 +187,6 @@ export class Invariants {
   /** P4: what is served as it is wanted is not loaded, unless a client asks for that or what it needs is another. */
   #checkOpened(copy: Copy): void {
     const { slot, title, wish } = copy;
-    const changes = this.#changes.get(slot) ?? 0;
-    this.#wishedAs.set(copy, changes);
     if (this.#isOrdered || this.#states.get(slot) !== "AVAILABLE" || (wish.needs ?? []).length > 0) return;
     // A copy that only its last requests still use does not serve.
     if (!this.#door.isResident(wish.model, BigInt(wish.version))) return;
@@ -207,10 +194,7 @@ export class Invariants {
     const served = loaded.at(-1);
     const isServed = served !== undefined && served.wish.print === wish.print && served.hooks === wish.hooks;
     if (!isServed) return;
-    const shape =
-      this.#wishedAs.get(served) === changes
-        ? shapeOfLease(this.#world, this.#clients, served)
-        : "wanted otherwise since its load";
+    const shape = shapeOfLease(this.#world, this.#clients, served);
     this.#world.violate("P4", `${title} is loaded again, though it is served`, shape);
   }
 
@@ -288,11 +272,4 @@ export class Invariants {
       this.#stalledSince = undefined;
     }
   }
-}
-
-/** The files that are wished of each version. */
-function printsOf(models: readonly WishedModel[]): ReadonlyMap<string, string> {
-  return new Map(
-    models.flatMap(({ name, versions }) => versions.map((one) => [`${name}/${one.version}`, printOf(one)] as const)),
-  );
 }
