@@ -27,7 +27,7 @@ export class Clients {
   /** Called once nothing is waited for any more that a command began. */
   onEnd: (command: Command) => void = () => {};
   /** Called with each request that fails, and its reason. */
-  onFailure: (what: string, reason: string) => void = () => {};
+  onFailure: (wait: Wait, reason: string) => void = () => {};
   readonly #world: World;
   readonly #door: Door;
 
@@ -40,8 +40,9 @@ export class Clients {
   begin(command: Command, number: number): void {
     const { do: kind, at: _, id: __, ...what } = command;
     this.#world.note(`> ${kind} ${JSON.stringify(what)}`);
+    const since = this.#world.time.now;
     void this.#do(command, number)
-      .catch((reason) => this.#check(`${kind} ${number}`, reason))
+      .catch((reason) => this.#check({ what: `${kind} ${number}`, since }, reason))
       .then(() => this.onEnd(command));
   }
 
@@ -122,11 +123,12 @@ export class Clients {
     }
   }
 
-  #check(what: string, reason: unknown): void {
+  #check(wait: Wait, reason: unknown): void {
+    const { what } = wait;
     const code = reason instanceof ServingError ? reason.code : undefined;
     this.#world.note(`${what} fails: ${String(reason)}`);
     this.#count(code ?? "another error");
-    this.onFailure(what, String(reason));
+    this.onFailure(wait, String(reason));
     const isMade = String(reason).includes("fails as it should");
     if (code !== undefined && (isMade || REFUSALS.has(code) || ENDS.has(code))) return;
     this.#world.violate("P2", `${what} gets no reason that a client understands: ${String(reason)}`);

@@ -1,7 +1,7 @@
 import type { VersionState, VersionStatus } from "../../../src/serving/version-status.ts";
 import { checkMemory, checkNeeds, checkPlaces, checkWanted, GRACE_MS, waitsInVain } from "./check-loads.ts";
 import { checkRest } from "./check-rest.ts";
-import type { Clients } from "./clients.ts";
+import type { Clients, Wait } from "./clients.ts";
 import type { Door } from "./door.ts";
 import { shapeOfLease, shapeOfStall } from "./fault-shapes.ts";
 import { type Command, type History, isThere, type WishedModel, wishesOf } from "./history.ts";
@@ -30,8 +30,8 @@ export class Invariants {
   readonly #served = new Set<string>();
   #wished: readonly WishedModel[] = [];
   #resolved = new Set<string>();
-  /** Models that could be asked at some time. */
-  readonly #everResolved = new Set<string>();
+  /** Models that could be asked at some time, by name, with the last time at which they could. */
+  readonly #everResolved = new Map<string, number>();
   /** The copies that answer without being loaded before. */
   readonly #resident = new Map<string, Copy>();
   /** Models that each command which is not over yet may take away: it unloads them, or does not wish them any more. */
@@ -60,7 +60,7 @@ export class Invariants {
       this.#checkOpened(copy);
     };
     parts.clients.onEnd = (command) => this.#over.push(command);
-    parts.clients.onFailure = (what, reason) => this.#checkFailure(what, reason);
+    parts.clients.onFailure = (wait, reason) => this.#checkFailure(wait, reason);
   }
 
   /** To be called before a command begins. */
@@ -152,8 +152,9 @@ export class Invariants {
       const wished = this.#wished.find((model) => model.name === name)?.versions ?? [];
       if (wished.length > 0) this.#world.violate("P3", `${name} was available, and is not any more`);
     }
+    // Also those that can be asked no more: they could be until now.
+    for (const name of [...this.#resolved, ...resolved]) this.#everResolved.set(name, this.#world.time.now);
     this.#resolved = resolved;
-    for (const name of resolved) this.#everResolved.add(name);
     for (const command of this.#over.splice(0)) this.#leaving.delete(command);
   }
 
@@ -222,7 +223,7 @@ export class Invariants {
   }
 
   /** P3: a stage's model stays until whoever needs it has been replaced by files that do without it. */
-  #checkFailure(what: string, reason: string): void {
+  #checkFailure({ what, since }: Wait, reason: string): void {
     const missing = /The model "(.+)", which is a stage of (.+), is not available/.exec(reason);
     if (missing === null || this.#isClosing) return;
     const [, need = "", model = ""] = missing;
@@ -230,7 +231,8 @@ export class Invariants {
     const isOwn =
       versions.length === 0 || versions.some(({ needs = [], calls = [] }) => [...needs, ...calls].includes(need));
     const hasFailed = this.#door.statuses().some((status) => status.model === model && status.error !== undefined);
-    if (isOwn || hasFailed || this.#mayLeave(need) || this.#mayLeave(model)) return;
+    const wasThere = (this.#everResolved.get(need) ?? -1) >= since;
+    if (isOwn || hasFailed || !wasThere || this.#mayLeave(need) || this.#mayLeave(model)) return;
     this.#world.violate("P3", `${what} fails since ${need} went before what does without it was there`);
   }
 
