@@ -192,7 +192,7 @@ export class ModelMemory implements Planned {
     return planRoom({ need, book: this.#book, idle, promisedBytes: this.#promisedBytes, free, now: performance.now() });
   }
 
-  /** What loads need for which copies are on their way, less what these have. */
+  /** Bytes that loads need for which copies are on their way, less those of these copies. */
   get #promisedBytes(): number {
     let bytes = 0;
     for (const { again, bytes: needed } of this.#waiting) if (again === Number.POSITIVE_INFINITY) bytes += needed;

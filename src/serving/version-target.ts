@@ -119,8 +119,10 @@ export function keptFacts(
 ): Pick<LoadFacts, "isServed" | "hooksAlone"> {
   const { aspired, mayKeepModel } = target;
   if (!mayKeepModel || servable === undefined) return { isServed: false, hooksAlone: false };
-  const isServed = aspired?.fingerprint === loaded?.aspired?.fingerprint;
+  const hasHooks = servable.sources().length > 0;
+  // Hooks are always read again: a change of them may have been given up halfway.
+  const isServed = !hasHooks && aspired?.fingerprint === loaded?.aspired?.fingerprint;
   const print = aspired?.modelFingerprint;
   const isSameModel = print !== undefined && print === loaded?.aspired?.modelFingerprint;
-  return { isServed, hooksAlone: isSameModel && servable.isLoaded && servable.sources().length > 0 };
+  return { isServed, hooksAlone: isSameModel && servable.isLoaded && hasHooks };
 }

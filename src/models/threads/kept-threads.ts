@@ -28,7 +28,7 @@ export class KeptThreads {
     return host.load(data, log);
   };
 
-  /** Ends the threads that have no model, and later ones as soon as they have none; resolves once the former have ended. */
+  /** Ends threads without a model, and later ones as soon as they have none; resolves once the former have ended. */
   async close(): Promise<void> {
     this.#isClosed = true;
     await Promise.all(this.#spares.splice(0).map(({ host }) => host.end()));

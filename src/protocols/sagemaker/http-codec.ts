@@ -36,8 +36,8 @@ interface PredictBody {
  * Turns the body of an invocation into the JSON of TensorFlow Serving's REST API, which is parsed later: what is such
  * JSON stays, other JSON is one instance, a list of lists is its instances, lines of JSON and of CSV are one instance
  * each, and a data frame of MLflow has rows or columns. Throws `invalid_argument` with the line of CSV that is
- * malformed, or of JSON that is not whole, and for rows that take more than `maxBytes`. `columns` are those of a model of
- * tables, for CSV.
+ * malformed, or of JSON that is not whole, and for rows that take more than `maxBytes`. `columns` are those of a model
+ * of tables, for CSV.
  */
 export function toPredictBody(
   body: Uint8Array,

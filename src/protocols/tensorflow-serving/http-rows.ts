@@ -125,7 +125,7 @@ function inferSpecs(instances: JsonList, known: KnownInputs, budget: DecodeBudge
   });
 }
 
-/** The dtype of an input's values if no spec describes it; booleans beside others are numbers where the rules say so. */
+/** The dtype of an input's values without a spec; booleans beside others are numbers where the rules say so. */
 export function dtypeOfValues(
   values: readonly JsonValue[],
   name: string,

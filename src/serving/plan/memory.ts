@@ -38,7 +38,7 @@ interface Seen<Copy> {
   readonly book: MemoryBook;
   /** Those that were not chosen for another load. */
   readonly idle: readonly Copy[];
-  /** What loads need for which copies were chosen, less what these have, in bytes; absent = there are none. */
+  /** Bytes that loads need for which copies were chosen, less those of these copies; absent = there are none. */
   readonly promisedBytes?: number;
   /** Memory that is free besides, with the name of the machine or container; undefined = not known, or any will do. */
   readonly free?: { readonly bytes: number; readonly of: string } | undefined;
@@ -67,8 +67,8 @@ const MIN_MEASURED_BYTES = 32 * 1024 * 1024;
  * - R2: there is room.
  * - R3: copies that were chosen for it are on their way.
  * - R4: the machine has no room, and no load under way may turn out smaller.
- * - R5: idle copies together have enough; those that were not used for longest go, and no more than it needs. Copies that
- *   count as idle and give nothing are not asked for ever.
+ * - R5: idle copies together have enough; those that were not used for longest go, and no more than it needs. Copies
+ *   that count as idle and give nothing are not asked for ever.
  * - R6: models in use did not become idle in time.
  */
 export function planRoom<Copy extends IdleCopy>(seen: Seen<Copy>): RoomAction<Copy> | undefined {
