@@ -131,7 +131,7 @@ export class ManagedVersion {
       if (isCurrent()) this.#enter("AVAILABLE", reason);
       throw reason;
     }
-    if (!isCurrent()) return;
+    if (!isCurrent()) return this.#loaded?.doubt();
     this.#loaded = this.#pursuit.target;
     this.#generation++;
     this.#enter("AVAILABLE", undefined);
@@ -215,6 +215,7 @@ export class ManagedVersion {
   /** Requests that have begun end with the old hooks; they are not waited for if something else is wanted. */
   async #replaceHooks(target: VersionTarget, signal: AbortSignal): Promise<void> {
     this.#hooksReadAt = performance.now();
+    this.#loaded?.doubt();
     await unlessAborted((this.#servable as ServedCopy).reload(), signal);
     this.#generation++;
     this.#reach(target);

@@ -78,8 +78,8 @@ export class ModelMemory implements Planned {
   /** In the order in which they came. */
   readonly #waiting = new Set<Waiting>();
   readonly #unloadable = new Set<Unloadable>();
-  /** Copies that were chosen for a load, until they are gone. */
-  readonly #leaving = new Set<Unloadable>();
+  /** Copies that were chosen for a load, until they are gone, with the bytes that they had then. */
+  readonly #leaving = new Map<Unloadable, number>();
   /** Sizes of models that were loaded before, by name. */
   readonly #known = new Map<string, KnownSize>();
   /** Number of loads that have begun. */
@@ -178,11 +178,17 @@ export class ModelMemory implements Planned {
   }
 
   async #unload(copies: readonly Unloadable[]): Promise<void> {
-    for (const one of copies) this.#leaving.add(one);
+    for (const one of copies) this.#leaving.set(one, one.memoryBytes);
     // Copies leave one after the other, once this turn is over.
     await Promise.resolve();
-    const unload = (one: Unloadable) =>
-      one.unload("others need its memory").finally(() => void this.#leaving.delete(one));
+    const unload = async (one: Unloadable) => {
+      try {
+        await one.unload("others need its memory");
+      } finally {
+        this.#leaving.delete(one);
+        this.changed();
+      }
+    };
     await Promise.all(copies.map(unload));
   }
 
@@ -196,7 +202,7 @@ export class ModelMemory implements Planned {
   get #promisedBytes(): number {
     let bytes = 0;
     for (const { again, bytes: needed } of this.#waiting) if (again === Number.POSITIVE_INFINITY) bytes += needed;
-    for (const { memoryBytes } of this.#leaving) bytes -= memoryBytes;
+    for (const leaving of this.#leaving.values()) bytes -= leaving;
     return bytes;
   }
 

@@ -14,6 +14,7 @@ export class VersionTarget {
   readonly mayKeepModel: boolean;
   readonly #done = createDeferred<void>();
   #isSettled = false;
+  #isInDoubt = false;
 
   constructor(aspired: AspiredVersion | undefined, { retries = 0, mayKeepModel = false } = {}) {
     this.aspired = aspired;
@@ -29,6 +30,15 @@ export class VersionTarget {
   /** Resolves once it is reached; rejects when the first attempt fails. */
   get done(): Promise<void> {
     return this.#done.promise;
+  }
+
+  /** True once its servable may have other hooks: a change of them has begun, and may have been given up. */
+  get isInDoubt(): boolean {
+    return this.#isInDoubt;
+  }
+
+  doubt(): void {
+    this.#isInDoubt = true;
   }
 
   reach(): void {
@@ -119,10 +129,8 @@ export function keptFacts(
 ): Pick<LoadFacts, "isServed" | "hooksAlone"> {
   const { aspired, mayKeepModel } = target;
   if (!mayKeepModel || servable === undefined) return { isServed: false, hooksAlone: false };
-  const hasHooks = servable.sources().length > 0;
-  // Hooks are always read again: a change of them may have been given up halfway.
-  const isServed = !hasHooks && aspired?.fingerprint === loaded?.aspired?.fingerprint;
+  const isServed = loaded?.isInDoubt === false && aspired?.fingerprint === loaded.aspired?.fingerprint;
   const print = aspired?.modelFingerprint;
   const isSameModel = print !== undefined && print === loaded?.aspired?.modelFingerprint;
-  return { isServed, hooksAlone: isSameModel && servable.isLoaded && hasHooks };
+  return { isServed, hooksAlone: isSameModel && servable.isLoaded && servable.sources().length > 0 };
 }

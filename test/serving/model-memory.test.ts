@@ -71,15 +71,20 @@ describe("a model that is to be loaded", () => {
       one.unload = async () => {
         memory.delete(one);
         unloaded.push(name);
+        // As one that is being freed tells it.
+        one.memoryBytes = 0;
         await gone.promise;
         one.share.release();
       };
     }
-    const shares = Promise.all([memory.reserve(needs(40)), memory.reserve(needs(40)), memory.reserve(needs(10))]);
+    const first = Promise.all([memory.reserve(needs(40)), memory.reserve(needs(10))]);
+    await setImmediate();
+    expect(unloaded).toEqual(["a", "b"]);
+    const second = memory.reserve(needs(40));
     await setImmediate();
     expect(unloaded).toEqual(["a", "b", "c", "d"]);
     gone.resolve();
-    await shares;
+    await Promise.all([first, second]);
   });
 
   it("asks a copy that counts as idle and gives nothing again later, not all the time", async () => {

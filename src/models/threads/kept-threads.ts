@@ -22,8 +22,11 @@ export class KeptThreads {
   /** Starts a model in a thread that an earlier one has left, or in a new one. */
   readonly start: StartModelThread = (data, log) => {
     const key = JSON.stringify([data.driver, data.stallMs]);
-    const spare = this.#spares.findLast((each) => each.key === key && each.host.isOpen);
-    this.#spares = this.#spares.filter((each) => each !== spare && each.host.isOpen);
+    const open = this.#spares.filter(({ host }) => host.isOpen);
+    const spare = open.findLast((each) => each.key === key);
+    // One that hangs ends if it comes back.
+    for (const { host } of this.#spares) if (!host.isOpen) void host.end();
+    this.#spares = open.filter((each) => each !== spare);
     const host = spare?.host ?? this.#startHost(key, data, log);
     return host.load(data, log);
   };
@@ -31,14 +34,18 @@ export class KeptThreads {
   /** Ends threads without a model, and later ones as soon as they have none; resolves once the former have ended. */
   async close(): Promise<void> {
     this.#isClosed = true;
-    await Promise.all(this.#spares.splice(0).map(({ host }) => host.end()));
+    const spares = this.#spares.splice(0);
+    // One that hangs is not waited for.
+    const open = spares.filter(({ host }) => host.isOpen);
+    for (const { host } of spares) void host.end();
+    await Promise.all(open.map(({ host }) => host.end()));
   }
 
   #startHost(key: string, data: ModelThreadData, log: Logger): ModelThreadHost {
     const onEmpty = async () => {
       if (this.#isClosed || !host.isKept) return host.end();
       this.#spares.push({ key, host });
-      if (this.#spares.length > MOST_SPARES) await this.#spares.shift()?.host.end();
+      if (this.#spares.length > MOST_SPARES) void this.#spares.shift()?.host.end();
     };
     const host: ModelThreadHost = new ModelThreadHost({ ...data, isShared: false, onEmpty }, log);
     return host;

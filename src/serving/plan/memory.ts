@@ -67,9 +67,10 @@ const MIN_MEASURED_BYTES = 32 * 1024 * 1024;
  * - R2: there is room.
  * - R3: copies that were chosen for it are on their way.
  * - R4: the machine has no room, and no load under way may turn out smaller.
- * - R5: idle copies together have enough; those that were not used for longest go, and no more than it needs. Copies
+ * - R5: copies that were chosen for others will have left enough.
+ * - R6: idle copies together have enough; those that were not used for longest go, and no more than it needs. Copies
  *   that count as idle and give nothing are not asked for ever.
- * - R6: models in use did not become idle in time.
+ * - R7: models in use did not become idle in time.
  */
 export function planRoom<Copy extends IdleCopy>(seen: Seen<Copy>): RoomAction<Copy> | undefined {
   const { need, book, idle, promisedBytes = 0, free, now } = seen;
@@ -81,9 +82,11 @@ export function planRoom<Copy extends IdleCopy>(seen: Seen<Copy>): RoomAction<Co
   if (now < (need.again ?? 0)) return { row: "R3", do: "wait" };
   if (lacking <= 0 && free !== undefined && book.loads === 0)
     return { row: "R4", do: "refuse", error: notFree(need, free) };
-  const copies = lacking > 0 && lateMs <= WAIT_MS ? leastUsed(idle, lacking + promisedBytes) : [];
-  if (copies.length > 0) return { row: "R5", do: "park", copies };
-  return lateMs > 0 ? { row: "R6", do: "refuse", error: allInUse(need, book) } : undefined;
+  const missing = lacking + promisedBytes;
+  if (lacking > 0 && missing <= 0) return { row: "R5", do: "wait" };
+  const copies = lacking > 0 && lateMs <= WAIT_MS ? leastUsed(idle, missing) : [];
+  if (copies.length > 0) return { row: "R6", do: "park", copies };
+  return lateMs > 0 ? { row: "R7", do: "refuse", error: allInUse(need, book) } : undefined;
 }
 
 /** The time at which a load that waits has to be planned again without an event. */

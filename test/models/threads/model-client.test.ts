@@ -58,7 +58,9 @@ test.each([
 ])("%s of many bytes for a thread that models share are copied in turns with other work", async (_, x) => {
   const { early, late } = await sendInput(x);
   expect(early).toBeUndefined();
-  const [, content] = await vi.waitUntil(() => late()?.message as readonly ArrayBuffer[] | undefined);
+  const [, content] = await vi.waitUntil(() => late()?.message as readonly ArrayBuffer[] | undefined, {
+    timeout: 20_000,
+  });
   const bytes = new Uint8Array(content as ArrayBuffer);
   const sent = x.dtype === "bytes" ? Buffer.concat(x.data) : Buffer.from(x.data as Uint8Array);
   expect(Buffer.compare(bytes, sent)).toBe(0);
