@@ -119,6 +119,7 @@ function replacedWrite(): Write {
   return write;
 }
 
+const [OPEN, COMMA, CLOSE] = [Buffer.from("["), Buffer.from(","), Buffer.from("]")];
 const NEWLINE = Buffer.from("\n");
 const LINE_END = 0x0a;
 const TOO_LONG = "too long";
@@ -202,8 +203,9 @@ class StdioClient {
       if (answer !== undefined) answers.push(answer);
     }
     if (answers.length === 0) return;
-    const text = isBatch ? `[${answers.map((each) => Buffer.from(each).toString()).join(",")}]` : undefined;
-    await send(text === undefined ? (answers[0] as Uint8Array) : Buffer.from(text));
+    // As bytes: together they may be longer than a text of V8 can be.
+    const parts = answers.flatMap((each, index) => [index === 0 ? OPEN : COMMA, each]);
+    await send(isBatch ? Buffer.concat([...parts, CLOSE]) : (answers[0] as Uint8Array));
   }
 
   async #read(line: Buffer | typeof TOO_LONG): Promise<Received | RpcError> {

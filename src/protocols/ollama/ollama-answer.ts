@@ -173,12 +173,13 @@ export async function answerOllamaVectors(
   const arrivedMs = performance.now();
   const wish = await readBody(exchange, isOlder ? readEmbeddingJob : readOllamaEmbedJob, await exchange.readBody());
   const model = await servedName(wish.model, service, exchange.callInfo());
+  const load_duration = nanoseconds(arrivedMs, performance.now());
   if (wish.texts.data.length === 0) return answerNoVectors(model, isOlder, { exchange, service, asked: wish.model });
   return answerVectors(exchange, service, {
     ...wish,
     model,
     frameOf: ({ promptTokens: prompt_eval_count }) => {
-      const facts = { total_duration: nanoseconds(arrivedMs, performance.now()), prompt_eval_count };
+      const facts = { total_duration: nanoseconds(arrivedMs, performance.now()), load_duration, prompt_eval_count };
       const after = `,${JSON.stringify(facts).slice(1)}`;
       const texts = isOlder ? (['{"embedding":', ",", "}"] as const) : (['{"embeddings":[', "],", after] as const);
       return { isBase64: false, isIndexed: false, texts, ...(wish.model !== "" && { model: wish.model }) };

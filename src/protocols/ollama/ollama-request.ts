@@ -65,7 +65,7 @@ export const readGenerateJob = defineJob(import.meta.url, "readGenerateJob", rea
 
 /** Throws for a request to unload the model. */
 function readWish(body: Members, isEmpty: boolean): Omit<OllamaWish, "requests" | "schema"> {
-  if (isEmpty && Number.parseFloat(String(body.value("keep_alive") ?? "")) === 0)
+  if (isEmpty && isNoTime(body.value("keep_alive")))
     throw wrongMember(
       "keep_alive",
       "0, which unloads a model",
@@ -73,6 +73,12 @@ function readWish(body: Members, isEmpty: boolean): Omit<OllamaWish, "requests" 
     );
   const [model, isStream] = [body.text("model") ?? "", body.boolean("stream") ?? true];
   return { model, isStream, isEmpty, includeUsage: true, echo: new Uint8Array(0) };
+}
+
+/** Checks for 0 as a number of seconds, or as a duration such as `0s` and `0h0m`. */
+function isNoTime(keepAlive: unknown): boolean {
+  const text = typeof keepAlive === "number" || typeof keepAlive === "string" ? String(keepAlive) : "";
+  return text.includes("0") && !/[1-9]/.test(text);
 }
 
 const ROLES = ["user", "system", "assistant", "tool"] as const;

@@ -65,7 +65,7 @@ function readPart(part: Members): WireContent {
   if (type === "image_url") return readImage(part);
   if (type === "input_audio") return readAudio(part);
   if (type === "audio_url") return readAudioUri(part);
-  throw part.wrong("type", "text, image_url or input_audio");
+  throw part.wrong("type", "text, refusal, image_url, input_audio or audio_url");
 }
 
 const DATA_URI = /^data:image\/[\w.+-]{1,64};base64,/;

@@ -51,7 +51,8 @@ function readRerank(bytes: Uint8Array): RerankWish {
     given.map((each) => (isObject(each) ? each.text : each)),
     "documents",
   );
-  const topCount = body.number("top_n", { isWhole: true, min: 0 }) ?? documents.length;
+  // 0 is no limit, as in vLLM.
+  const topCount = body.number("top_n", { isWhole: true, min: 0 }) || documents.length;
   const returnsDocuments = body.boolean("return_documents") ?? false;
   const request = writeRequest({ query, documents, more: body.rest() });
   const both = { queries: toTensor([query]), texts: toTensor(documents), sides: ["query", "documents"] as const };

@@ -155,13 +155,14 @@ describe("POST /api/chat", () => {
       "messages[0].tool_calls[0].function.arguments is",
     ],
     ["unloading", { model: "talk", messages: [], keep_alive: 0 }, 400, "keep_alive is 0, which unloads a model"],
+    ["unloading by a duration", { model: "talk", messages: [], keep_alive: "0h0.0s" }, 400, "keep_alive is 0, which"],
   ] as const)("refuses %s", async (_, body, status, message) => {
     const answer = await send(CHAT, body);
     expect([answer.status, JSON.parse(answer.text)]).toEqual([status, { error: expect.stringContaining(message) }]);
   });
 
   it("answers a request without messages, which loads a model, and refuses an unknown one", async () => {
-    const { text } = await send(CHAT, { model: "talk" });
+    const { text } = await send(CHAT, { model: "talk", keep_alive: "0h30m" });
     const message = { role: "assistant", content: "" };
     expect(JSON.parse(text)).toEqual({ ...HEAD, message, done: true, done_reason: "load" });
     expect((await send(CHAT, { model: "none" })).status).toBe(404);
@@ -206,7 +207,8 @@ describe("vectors", () => {
       [3, expect.closeTo(0.1), -2.5],
     ];
     const { text } = await send("/api/embed", { model: "talk", input: ["a", "bcd"], truncate: true });
-    expect(JSON.parse(text)).toEqual({ model: "talk", embeddings: vectors, total_duration: ns, prompt_eval_count: 2 });
+    const times = { total_duration: ns, load_duration: ns };
+    expect(JSON.parse(text)).toEqual({ model: "talk", embeddings: vectors, ...times, prompt_eval_count: 2 });
     const { text: older } = await send("/api/embeddings", { model: "talk:latest", prompt: "bcd" });
     expect(JSON.parse(older)).toEqual({ model: "talk:latest", embedding: vectors[1] });
     const { text: short } = await send("/api/embed", { model: "talk", input: "a", dimensions: 2 });

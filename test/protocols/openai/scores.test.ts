@@ -45,6 +45,8 @@ describe("rerank by a model that scores pairs", () => {
   it("gives the same order where a run takes fewer pairs than there are", async () => {
     const { body } = await post("/v1/rerank", { model: "few", query: "good", documents: DOCUMENTS, top_n: 2 });
     expect(indices(body.results)).toEqual([1, 2]);
+    const all = await post("/v1/rerank", { model: "few", query: "good", documents: DOCUMENTS, top_n: 0 });
+    expect(indices(all.body.results)).toEqual([1, 2, 0]);
   });
 
   it("gives long documents in several runs, of which each has its own scores", async () => {
