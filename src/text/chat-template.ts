@@ -13,15 +13,35 @@ export interface JinjaLibrary {
 
 interface Environment {
   readonly variables: ReadonlyMap<string, unknown>;
-  set(name: string, value: unknown): unknown;
+  set(name: string, value: unknown): RuntimeValue;
+}
+
+interface Statement {
+  readonly type: string;
 }
 
 interface Interpreter {
   run(program: object): RuntimeValue;
   evaluate(statement: object | undefined, environment: Environment): RuntimeValue;
+  evaluateBlock(statements: readonly Statement[], environment: Environment): RuntimeValue;
+  evaluateBinaryExpression(node: BinaryExpression, environment: Environment): RuntimeValue;
+  applyFilter(operand: RuntimeValue, filter: Filter, environment: Environment): RuntimeValue;
+}
+
+interface BinaryExpression {
+  readonly operator: { readonly value: string };
+  readonly left: object;
+  readonly right: object;
+}
+
+/** A name, or a call of it. */
+interface Filter {
+  readonly value?: unknown;
+  readonly callee?: { readonly value?: unknown };
 }
 
 interface RuntimeValue {
+  readonly type: string;
   readonly value: unknown;
 }
 
@@ -101,7 +121,9 @@ export class ChatTemplate {
   #missing(name: string): ServingError {
     const names = [...this.#templates.keys()];
     if (names.length === 0)
-      return failedPrecondition("The model has no chat template; expected one in tokenizer_config.json.");
+      return failedPrecondition(
+        "The model has no chat template; expected chat_template.jinja, or one in tokenizer_config.json.",
+      );
     return invalidArgument(`The model has no chat template "${name.slice(0, 100)}"; it has ${names.join(", ")}.`);
   }
 
@@ -136,9 +158,30 @@ function createEnvironment(library: JinjaLibrary, values: Readonly<Record<string
   return environment;
 }
 
+/** Filters that make a text of what they get first. */
+const TEXT_FILTERS: ReadonlySet<unknown> = new Set([
+  "trim",
+  "upper",
+  "lower",
+  "capitalize",
+  "title",
+  "string",
+  "replace",
+]);
+/** Statements that write nothing, whose value is none, too. */
+const SILENT: ReadonlySet<string> = new Set(["Set", "Macro", "Comment"]);
+
+/** What Python writes for what is none, and for what is not there; undefined for all else. */
+function nothingText({ type }: RuntimeValue): string | undefined {
+  if (type === "NullValue") return "None";
+  return type === "UndefinedValue" ? "" : undefined;
+}
+
+/** An interpreter that ends in time, and writes none as Python does: messages with calls of tools have no content. */
 function boundedInterpreter(library: JinjaLibrary, environment: Environment, timeLimitMs: number): Interpreter {
   const deadline = performance.now() + timeLimitMs;
   let steps = 0;
+  const toText = (text: string) => new library.Environment().set("text", text);
   class Bounded extends library.Interpreter {
     override evaluate(statement: object | undefined, scope: Environment): RuntimeValue {
       if (++steps % STEPS === 0 && performance.now() > deadline)
@@ -148,6 +191,26 @@ function boundedInterpreter(library: JinjaLibrary, environment: Environment, tim
       if (typeof written === "string" && written.length > MOST_WRITTEN)
         throw failedPrecondition(`The chat template writes more than ${MOST_WRITTEN} characters.`);
       return value;
+    }
+
+    override evaluateBlock(statements: readonly Statement[], scope: Environment): RuntimeValue {
+      let written = "";
+      for (const statement of statements) {
+        const value = this.evaluate(statement, scope);
+        written += SILENT.has(statement.type) ? "" : (nothingText(value) ?? String(value));
+      }
+      return toText(written);
+    }
+
+    override evaluateBinaryExpression(node: BinaryExpression, scope: Environment): RuntimeValue {
+      if (node.operator.value !== "~") return super.evaluateBinaryExpression(node, scope);
+      const sides = [node.left, node.right].map((side) => this.evaluate(side, scope));
+      return toText(sides.map((side) => nothingText(side) ?? String(side.value)).join(""));
+    }
+
+    override applyFilter(operand: RuntimeValue, filter: Filter, scope: Environment): RuntimeValue {
+      const nothing = TEXT_FILTERS.has(filter.callee?.value ?? filter.value) ? nothingText(operand) : undefined;
+      return super.applyFilter(nothing === undefined ? operand : toText(nothing), filter, scope);
     }
   }
   return new Bounded(environment);
