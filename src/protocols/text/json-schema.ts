@@ -19,8 +19,8 @@ const MAX_REFERENCE = 1000;
 
 /**
  * Checks the text of an answer against the JSON schema that its client has sent; throws `failed_precondition`, which is
- * no fault of the server, with the first place that does not fit. Patterns and formats of texts, and conditions, are
- * not checked; neither is a text of more than 256 K characters, nor what takes too long.
+ * no fault of the server, with the first place that does not fit. Some keywords are not checked ({@link UNCHECKED});
+ * neither is a text of more than 256 K characters, nor what takes too long.
  */
 export function checkJson(text: string, schema: unknown): void {
   if (text.length > MAX_TEXT) return;
@@ -79,6 +79,7 @@ function limit(measure: (value: unknown) => number | undefined, fits: (has: numb
 const numberOf = (value: unknown) => (typeof value === "number" ? value : undefined);
 const charactersOf = (value: unknown) => (typeof value === "string" ? countCharacters(value) : undefined);
 const itemsOf = (value: unknown) => (Array.isArray(value) ? value.length : undefined);
+const membersOf = (value: unknown) => (isObject(value) ? Object.keys(value).length : undefined);
 const most = (has: number, most: number) => has <= most;
 const least = (has: number, least: number) => has >= least;
 
@@ -124,8 +125,10 @@ const KEYWORDS: Readonly<Record<string, Keyword>> = {
     Array.isArray(expected) ? first(expected, (each) => check.misfit(value, each, at)) : undefined,
   anyOf: (expected, asked) => (countFitting(expected, asked) === 0 ? `${asked.at} fits none of anyOf` : undefined),
   oneOf: (expected, asked) => {
+    const before = asked.check.unchecked;
     const count = countFitting(expected, asked);
-    return count === undefined || count === 1 ? undefined : `${asked.at} fits ${count} of oneOf`;
+    const isCertain = count === 0 || asked.check.unchecked === before;
+    return count === undefined || count === 1 || !isCertain ? undefined : `${asked.at} fits ${count} of oneOf`;
   },
   $ref: (expected, { value, at, check }) => check.misfit(value, check.resolve(expected), at),
   minimum: limit(numberOf, least)("the minimum"),
@@ -136,13 +139,24 @@ const KEYWORDS: Readonly<Record<string, Keyword>> = {
   maxLength: limit(charactersOf, most)("the maxLength"),
   minItems: limit(itemsOf, least)("the minItems"),
   maxItems: limit(itemsOf, most)("the maxItems"),
+  minProperties: limit(membersOf, least)("the minProperties"),
+  maxProperties: limit(membersOf, most)("the maxProperties"),
 };
 
 const NAMES = Object.keys(KEYWORDS);
+/** Keywords that may refuse a value, and are not checked. */
+const UNCHECKED: readonly string[] = [
+  ...["pattern", "format", "multipleOf", "contentEncoding", "contentMediaType", "contentSchema"],
+  ...["not", "if", "dependentRequired", "dependentSchemas", "dependencies", "$dynamicRef", "$recursiveRef"],
+  ...["uniqueItems", "contains", "additionalItems", "unevaluatedItems"],
+  ...["patternProperties", "propertyNames", "unevaluatedProperties"],
+];
 
 /** One check, which ends as if all fitted once it has taken too long. */
 class SchemaCheck {
   readonly #root: unknown;
+  /** Grows with each part of the schema that is left unchecked: what seems to fit may not. */
+  unchecked = 0;
   #steps = 0;
   #depth = 0;
 
@@ -153,7 +167,9 @@ class SchemaCheck {
   /** The first place of a value that does not fit a schema, in words; undefined if it fits. */
   misfit(value: unknown, schema: unknown, at: string): string | undefined {
     if (schema === false) return `${at} is not to be there`;
-    if (!isObject(schema) || this.#depth > MAX_DEPTH) return undefined;
+    if (!isObject(schema)) return undefined;
+    if (UNCHECKED.some((name) => Object.hasOwn(schema, name))) this.unchecked++;
+    if (this.#isTooDeep()) return undefined;
     const asked = { value, at, schema, check: this };
     this.#depth++;
     const found = first(NAMES, (name) => {
@@ -166,7 +182,7 @@ class SchemaCheck {
 
   /** Checks for equal values; those beyond a limit are taken for that. */
   isSame(a: unknown, b: unknown): boolean {
-    if (!this.#mayGoOn(a, b) || this.#depth > MAX_DEPTH || a === b) return true;
+    if (a === b || !this.#mayGoOn(a, b) || this.#isTooDeep()) return true;
     if (!isMany(a) || !isMany(b) || Array.isArray(a) !== Array.isArray(b)) return false;
     const names = Object.keys(a);
     if (names.length !== Object.keys(b).length) return false;
@@ -179,16 +195,31 @@ class SchemaCheck {
   /** Counts a look at both. */
   #mayGoOn(a: unknown, b: unknown): boolean {
     if (this.#steps <= MAX_STEPS) this.#steps += 1 + sizeOf(a) + sizeOf(b);
-    return this.#steps <= MAX_STEPS;
+    const mayGoOn = this.#steps <= MAX_STEPS;
+    if (!mayGoOn) this.unchecked++;
+    return mayGoOn;
   }
 
-  /** The schema that a reference means; true, which all fits, for one of another document, or one that is too long. */
+  #isTooDeep(): boolean {
+    const isTooDeep = this.#depth > MAX_DEPTH;
+    if (isTooDeep) this.unchecked++;
+    return isTooDeep;
+  }
+
+  /** The schema that a pointer into this document means; true, which all fits, for any other reference. */
   resolve(reference: unknown): unknown {
-    if (typeof reference !== "string" || !reference.startsWith("#") || reference.length > MAX_REFERENCE) return true;
+    const found = this.#find(reference);
+    if (found === undefined) this.unchecked++;
+    return found ?? true;
+  }
+
+  #find(reference: unknown): unknown {
+    if (typeof reference !== "string" || reference.length > MAX_REFERENCE || !/^#(?:\/|$)/.test(reference))
+      return undefined;
     let found: unknown = this.#root;
     for (const part of reference.split("/", MAX_DEPTH).slice(1)) {
       const name = part.replaceAll("~1", "/").replaceAll("~0", "~");
-      if (!isObject(found) || !Object.hasOwn(found, name)) return true;
+      if (!isObject(found) || !Object.hasOwn(found, name)) return undefined;
       found = found[name];
     }
     return found;

@@ -77,3 +77,38 @@ it.each([
     expect(reason).toMatchObject({ code: "failed_precondition" });
   }
 });
+
+const NODE = { oneOf: [{ type: "object", properties: { next: { $ref: "#" } }, required: ["next"] }, { type: "null" }] };
+const chain = (length: number, end: string) => '{"next":'.repeat(length) + end + "}".repeat(length);
+
+it.each([
+  ["a value as deep as is checked", NODE, chain(20, "null")],
+  ["a value that is too deep", NODE, chain(90, "null")],
+  [
+    "more values than are looked at",
+    { items: { oneOf: [{ type: "string" }, { type: "number" }] } },
+    JSON.stringify(Array(19_996).fill(1)),
+  ],
+  ["an anchor", { type: "object", properties: { a: { $ref: "#b" } }, required: ["a"] }, '{"a": 1}'],
+  ["an anchor as one of several", { oneOf: [{ type: "number" }, { $ref: "#b" }] }, "1"],
+  ["patterns of which one fits", { oneOf: [{ pattern: "^a" }, { pattern: "^b" }] }, '"b"'],
+  ["a schema that is not to fit", { oneOf: [{ not: { type: "number" } }, { type: "number" }] }, "1"],
+] as const)("what is not checked in the end is not refused: %s", (_, schema, text) => {
+  checkJson(text, schema);
+});
+
+it.each([
+  ["a chain with another end", NODE, chain(20, "1"), "fits 0 of oneOf"],
+  ["two that fit", { oneOf: [{ type: "number" }, { minimum: 0 }] }, "1", "fits 2 of oneOf"],
+  ["none that fits, one of them with a pattern", { oneOf: [{ type: "number", pattern: "a" }] }, "null", "fits 0 of"],
+  ["too few members", { minProperties: 2 }, '{"a": 1}', "minProperties 2"],
+  ["too many members", { maxProperties: 0 }, '{"a": 1}', "maxProperties 0"],
+  [
+    "an object that holds itself by a pointer",
+    { properties: { a: { $ref: "#" } }, type: "object" },
+    '{"a": 1}',
+    "a is not",
+  ],
+] as const)("what is certain is refused: %s", (_, schema, text, place) => {
+  expect(() => checkJson(text, schema)).toThrow(place);
+});
