@@ -88,7 +88,8 @@ describe.skipIf(folders === undefined)("with the models of packages", () => {
   test("rerank.ts puts what was found in the order of a second model", async () => {
     const [model, folder] = [encoder(), tempFolder()];
     makeReranker(dirname(model), folder);
-    const { httpUrl } = await serve("rerank", [model, join(folder, "model.onnx")]);
+    const { httpUrl, request } = await serve("rerank", [model, join(folder, "model.onnx")]);
+    expect(await printed(request)).toContain("The first train to the coast");
     const { note, score } = await ask(httpUrl, "which train is the last?");
     expect(note[0]).toContain("The first train to the coast");
     expect(note).toHaveLength(5);
@@ -99,7 +100,8 @@ describe.skipIf(folders === undefined)("with the models of packages", () => {
   test.skipIf(rapid === undefined)("read-document.ts is a tool that reads a photo and tells its kind", async () => {
     const ocr = (name: string) => join(rapid ?? "", "models", name);
     const models = [ocr("ch_PP-OCRv4_det_infer.onnx"), ocr("ch_PP-OCRv4_rec_infer.onnx"), encoder()];
-    const { httpUrl } = await serve("read-document", models);
+    const { httpUrl, request } = await serve("read-document", models);
+    expect(await printed(request)).toContain("PAID IN FULL");
     const call = async (method: string, params: object = {}) => {
       const headers = { "content-type": "application/json", accept: "application/json, text/event-stream" };
       const body = JSON.stringify({ jsonrpc: "2.0", id: 1, method, params });
