@@ -111,7 +111,8 @@ test("the line to try hooks that declare nothing has the model's inputs, is mark
   const { httpUrl, grpcAddress } = server;
   const example = await server.exampleInputs();
   expect(exampleHeading(example ?? expect.unreachable())).toContain("not tried");
-  const line = exampleRequest({ name: "half", grpcAddress, httpUrl, ...(example ?? expect.unreachable()) });
+  const target = { name: "half", grpcAddress, httpUrl, serves: () => true };
+  const line = exampleRequest({ ...target, ...(example ?? expect.unreachable()) }) ?? "";
   const [, url = "", body = ""] = /^curl (\S+) -d '(.+)'$/.exec(line) ?? [];
   const answer = await fetch(url, { method: "POST", body });
   expect([answer.status, body, await answer.json()]).toEqual([200, '{"inputs":{"x":[0]}}', { outputs: [2] }]);

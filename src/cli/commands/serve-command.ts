@@ -2,6 +2,7 @@ import { useCrashMarks } from "../../models/crash-marks.ts";
 import { endWaitingWorker } from "../../models/threads/waiting-worker.ts";
 import type { Logger } from "../../observability/logger.ts";
 import { setProcessRestarts } from "../../observability/metrics/process-metrics.ts";
+import { isChosenProtocol } from "../../platform/limits/settings/protocol-settings.ts";
 import { giveBack } from "../../platform/machine/start-secrets.ts";
 import type { InheritedSockets } from "../../server/inherited-sockets.ts";
 import type { RepositorySource } from "../../server/repository-source.ts";
@@ -87,7 +88,8 @@ export async function serve(
   // Last, so that a program that waits for this line may send signals and change files.
   reporter.ready(facts);
   if (server.httpUrl !== undefined) prepareRoutes();
-  void reportExample(server, facts, reporter);
+  const serves = (protocol: string) => isChosenProtocol(protocol, settings.servedProtocols);
+  void reportExample(server, { ...facts, serves }, reporter);
   returnMemory();
   compileSooner();
   await stopped;

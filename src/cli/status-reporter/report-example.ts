@@ -2,32 +2,35 @@ import { isUtf8 } from "node:buffer";
 import { shellQuoted } from "../../platform/text/terminal.ts";
 import { exampleImage, isImageInput } from "../../protocols/example-values.ts";
 import { fileField } from "../../protocols/kibernetika/http-multipart.ts";
+import { datatypeOf } from "../../protocols/kserve/datatype.ts";
+import { textExample } from "../../protocols/openai/text-example.ts";
 import { typeOfDType } from "../../protocols/tensorflow-serving/tensor-proto.ts";
 import type { Server } from "../../server/server.ts";
 import type { ExampleInput, ExampleInputs } from "../../tensor/signature/example-inputs.ts";
-import { defaultSignatureName } from "../../tensor/signature/signature.ts";
+import { elementCount } from "../../tensor/tensor.ts";
 import type { ReadyFacts, StatusReporter } from "./status-reporter.ts";
 
-/** Reports a request that the model answers; finding one may take as long as some runs of the model. */
+/** Reports requests that the model answers; finding one may take as long as some runs of the model. */
 export async function reportExample(
   server: Server,
-  { name = "", grpcAddress, httpUrl, decoupled }: ReadyFacts,
+  { name = "", grpcAddress, httpUrl, decoupled, serves }: ReadyFacts & Pick<ExampleTarget, "serves">,
   reporter: StatusReporter,
 ): Promise<void> {
   if (reporter.example === undefined || name === "") return;
   const example = await server.exampleInputs();
   // Which requests another program understands is not known here.
   const own = server.httpUrl === undefined || httpUrl === undefined ? {} : { httpUrl };
-  const texts = own.httpUrl && example?.ran !== false && (await textRequest(own.httpUrl, name, server));
-  if (texts) reporter.example("As clients of OpenAI's API ask it:", texts);
+  const isFit = own.httpUrl && example?.ran !== false;
+  const texts = isFit && serves("openai") && (await textRequest(own.httpUrl, name, server));
+  if (texts) reporter.example("As clients of OpenAI's API ask it; this was not tried:", texts);
   if (example === undefined) return;
   const { isEncrypted } = server;
   const { isTable } = example;
   const inputs = example.ran ? example.inputs : example.inputs.map(withImage);
-  const line = exampleRequest({ name, inputs, isTable, grpcAddress, isEncrypted, decoupled, ...own });
-  reporter.example(exampleHeading(example), line);
-  const photo = own.httpUrl && photoRequest(own.httpUrl, name, inputs);
-  if (photo) reporter.example("With a photo of yours:", photo);
+  const line = exampleRequest({ name, inputs, isTable, grpcAddress, isEncrypted, decoupled, serves, ...own });
+  if (line !== undefined) reporter.example(exampleHeading(example), line);
+  const photo = isFit && serves("kibernetika") && photoRequest(own.httpUrl, name, inputs);
+  if (photo) reporter.example("With a photo of yours; this was not tried:", photo);
 }
 
 /** A guess for bytes whose name is that of images is an image. */
@@ -36,41 +39,16 @@ function withImage(input: ExampleInput): ExampleInput {
   return isImage ? { ...input, element: Buffer.from(exampleImage(input), "base64") } : input;
 }
 
-/** Requests of OpenAI's API, by the functions of hooks that answer them. */
-const TEXT_REQUESTS = {
-  chat: ["chat/completions", { messages: [{ role: "user", content: "Hello" }] }],
-  complete: ["completions", { prompt: "Hello" }],
-  embed: ["embeddings", { input: ["a cat", "two cats"] }],
-  rerank: ["rerank", { query: "a cat", documents: ["two cats", "a boat"] }],
-} as const;
-
 /** A shell line that asks for what a model, or its hooks, make of texts; undefined for a model of anything else. */
 export async function textRequest(
   httpUrl: string,
   name: string,
   { service }: Pick<Server, "service">,
 ): Promise<string | undefined> {
-  const kind = await textKind(name, service).catch(() => undefined);
-  if (kind === undefined) return undefined;
-  const [route, members] = TEXT_REQUESTS[kind];
-  const url = `${httpUrl}/v1/${route}`;
-  return `${curlFor(url)} ${url} -d ${shellQuoted(JSON.stringify({ model: name, ...members }))}`;
-}
-
-/** By its hooks' first function, else by its inputs and outputs, for which the code is loaded if they may be texts. */
-async function textKind(name: string, service: Server["service"]): Promise<keyof typeof TEXT_REQUESTS | undefined> {
-  const lease = await service.acquire({ model: name });
-  lease.release();
-  const { hooks, signatures } = lease.description;
-  const functions = Object.keys(TEXT_REQUESTS) as (keyof typeof TEXT_REQUESTS)[];
-  const found = functions.find((each) => hooks?.entries?.includes(each));
-  if (found !== undefined) return found;
-  const { inputs = [] } = signatures[defaultSignatureName(signatures)] ?? {};
-  if (inputs.length === 0 || inputs.some(({ dtype }) => dtype !== "bytes")) return undefined;
-  const { isEmbeddingModel } = await import("../../protocols/text/answer-vectors.ts");
-  if (isEmbeddingModel(lease.description)) return "embed";
-  const { PAIR_MODELS } = await import("../../protocols/openai/answer-numbers.ts");
-  return PAIR_MODELS.isEnough(lease.description) ? "rerank" : undefined;
+  const example = await textExample(name, service);
+  if (example === undefined) return undefined;
+  const url = httpUrl + example.path;
+  return `${curlFor(url)} ${url} -d ${shellQuoted(JSON.stringify(example.body))}`;
 }
 
 /** Sizes of a side from which an input is taken for a photo. */
@@ -108,19 +86,31 @@ export interface ExampleTarget {
   readonly isEncrypted?: boolean;
   /** True if it answers in parts, and no request for one answer will do. */
   readonly decoupled?: boolean | undefined;
+  /** Checks for a protocol that is not left out. */
+  readonly serves: (protocol: string) => boolean;
 }
 
 /** Up to so many elements a value is written out. */
 const MAX_INLINE_ELEMENTS = 24;
 
-/** A shell line that sends a request with the inputs. Over HTTP if that is served, else over gRPC. */
-export function exampleRequest(target: ExampleTarget): string {
-  const { inputs, httpUrl, name, isTable = false } = target;
+/**
+ * A shell line that sends a request with the inputs. Over HTTP if that is served, else over gRPC; undefined where the
+ * protocols that are served have no short one.
+ */
+export function exampleRequest(target: ExampleTarget): string | undefined {
+  const { inputs, httpUrl, name, isTable = false, serves } = target;
   const hasJsonForm = inputs.every(({ dtype }) => !dtype.startsWith("complex"));
-  if (httpUrl === undefined || !hasJsonForm) return grpcLine(target);
-  return isTable
-    ? rowLine(`${httpUrl}/predict/${encodeURIComponent(name)}`, inputs)
-    : curlLine(`${httpUrl}/v1/models/${encodeURIComponent(name)}:predict`, target);
+  const path = encodeURIComponent(name);
+  if (httpUrl !== undefined && hasJsonForm) {
+    if (isTable && serves("kibernetika")) return rowLine(`${httpUrl}/predict/${path}`, inputs);
+    if (serves("tensorflow-serving")) return curlLine(`${httpUrl}/v1/models/${path}:predict`, target, namedInputs);
+    if (serves("kserve") && target.decoupled !== true)
+      return curlLine(`${httpUrl}/v2/models/${path}/infer`, target, kserveInputs);
+    // A member "inputs" would be taken for another form of /predict.
+    if (serves("kibernetika") && inputs.every((input) => input.name !== "inputs"))
+      return curlLine(`${httpUrl}/predict/${path}`, target, membersOf);
+  }
+  return serves("tensorflow-serving") ? grpcLine(target) : undefined;
 }
 
 /** Sends a row by the names of its columns. */
@@ -134,12 +124,29 @@ function curlFor(url: string): string {
   return url.startsWith("https:") ? "curl -k" : "curl";
 }
 
-function curlLine(url: string, { inputs, decoupled = false }: ExampleTarget): string {
-  const count = inputs.reduce((sum, { shape }) => sum + shape.reduce((product, size) => product * size, 1), 0);
-  const members = inputs.map(
-    (input) => `${JSON.stringify(input.name)}:${exampleValue(input, count > MAX_INLINE_ELEMENTS)}`,
-  );
-  const body = `{"inputs":{${members.join()}}}`;
+/** Writes a body; `asCode`: see {@link exampleValue}. */
+type WriteBody = (inputs: readonly ExampleInput[], asCode: boolean) => string;
+
+/** An object with each input under its name, as /predict takes it. */
+const membersOf: WriteBody = (inputs, asCode) =>
+  `{${inputs.map((input) => `${JSON.stringify(input.name)}:${exampleValue(input, asCode)}`).join()}}`;
+
+/** As TensorFlow Serving takes them. */
+const namedInputs: WriteBody = (inputs, asCode) => `{"inputs":${membersOf(inputs, asCode)}}`;
+
+/** As KServe V2 takes them. */
+const kserveInputs: WriteBody = (inputs, asCode) => {
+  const members = inputs.map((input) => {
+    const { name, dtype, shape } = input;
+    const data = exampleValue({ ...input, shape: [elementCount(shape)] }, asCode);
+    return `{"name":${JSON.stringify(name)},"datatype":"${datatypeOf(dtype)?.name}","shape":[${shape}],"data":${data}}`;
+  });
+  return `{"inputs":[${members.join()}]}`;
+};
+
+function curlLine(url: string, { inputs, decoupled = false }: ExampleTarget, write: WriteBody): string {
+  const count = inputs.reduce((sum, { shape }) => sum + elementCount(shape), 0);
+  const body = write(inputs, count > MAX_INLINE_ELEMENTS);
   const curl = curlFor(url);
   const request = decoupled ? `${curl} -N ${url} -H 'accept: application/x-ndjson'` : `${curl} ${url}`;
   if (count <= MAX_INLINE_ELEMENTS) return `${request} -d ${shellQuoted(body)}`;

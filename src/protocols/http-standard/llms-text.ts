@@ -6,6 +6,7 @@ import { exampleRow, exampleValues } from "../example-values.ts";
 import { datatypeOf } from "../kserve/datatype.ts";
 import { describeAll, type NamedSignature } from "../kserve/describe-all.ts";
 import { documentPath } from "../kserve/openapi.ts";
+import { textExample } from "../openai/text-example.ts";
 
 /** The description of the text, for OpenAPI. */
 export const LLMS_ENDPOINT: Endpoint = {
@@ -33,7 +34,11 @@ interface Documented {
  */
 export async function llmsText(service: InferenceService, has: Documented): Promise<string> {
   const models = await describeAll(service);
-  return [...head(has), "## Models", "", ...models.flatMap((model) => aboutModel(model, has))].join("\n");
+  const about = models.map(async (model) => {
+    const text = has.serves("openai") ? await textExample(model[0], service) : undefined;
+    return aboutModel(model, has, text);
+  });
+  return [...head(has), "## Models", "", ...(await Promise.all(about)).flat()].join("\n");
 }
 
 function head({ page, mcp, serves }: Documented): readonly string[] {
@@ -51,7 +56,7 @@ function head({ page, mcp, serves }: Documented): readonly string[] {
     '- Bytes that are not text, such as images, are {"b64": "BASE64"}. Null is a missing value where a model takes tables.',
     ...(serves("kibernetika") ? FORMS : []),
     "- The answer has a member for each output. Where the first dimension of an input is -1, it counts rows: send several at once.",
-    '- An error is {"error": "…"}; where a name, a dtype or a shape is wrong, beside it are code, reason, field, expected, did_you_mean and docs.',
+    '- An error is {"error": "…"}; beside it is its code in KServe V2 and /predict, and, where a name, a dtype or a shape is wrong, reason, field, expected, did_you_mean and docs.',
     "- 429 and 503 may be sent again after the seconds that Retry-After has; 400 and 404 may not.",
     "",
     ...documents,
@@ -73,13 +78,18 @@ function howToCall(serves: Documented["serves"]): string {
   return "The documents below say how a model is run.";
 }
 
-function aboutModel([name, signature]: NamedSignature, { serves }: Documented): readonly string[] {
-  const { outputs } = signature;
+function aboutModel(
+  [name, signature]: NamedSignature,
+  { serves }: Documented,
+  text: Awaited<ReturnType<typeof textExample>>,
+): readonly string[] {
+  const [inputs, outputs] = [knownInputs(signature), signature.outputs];
+  const isForTexts = text !== undefined && inputs === undefined && outputs === undefined;
   return [
     `### ${oneLine(name)}`,
     "",
-    ...listed("input", knownInputs(signature)),
-    ...listed("output", outputs),
+    ...(isForTexts ? [] : [...listed("input", inputs), ...listed("output", outputs)]),
+    ...(text ? [`- a request of OpenAI's API: POST ${text.path} ${JSON.stringify(text.body)}`] : []),
     ...exampleOf(name, signature, serves),
     ...(serves("kserve") ? [`- [Its calls](${documentPath(name)}): OpenAPI 3.1`] : []),
     "",

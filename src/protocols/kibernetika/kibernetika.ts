@@ -12,7 +12,7 @@ import { servedNames } from "../../serving/served-names.ts";
 import { assertOutputs } from "../../tensor/signature/choose-signature.ts";
 import { answeredJson } from "../answered-tensors.ts";
 import { csvColumns } from "../csv-columns.ts";
-import { documentPath } from "../kserve/openapi.ts";
+import { docsOf } from "../kserve/openapi.ts";
 import type { Protocol } from "../protocol.ts";
 import { answerPredict, type WritePredicted } from "../tensorflow-serving/http-predict.ts";
 import { createKibernetikaGrpc } from "./grpc-service.ts";
@@ -43,8 +43,8 @@ import { inferJson } from "./infer-json.ts";
 export const kibernetika: Protocol = {
   name: "kibernetika",
   grpc: createKibernetikaGrpc,
-  http: ({ service }) => ({
-    docsOf: documentPath,
+  http: ({ service, settings }) => ({
+    docsOf: docsOf(settings),
     inference: [
       {
         path: "/predict{/:model{/:signature{/:version}}}",

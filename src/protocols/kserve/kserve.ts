@@ -20,7 +20,7 @@ import { inferStreamMethod } from "./grpc-stream.ts";
 import type { KserveEndpoint } from "./http-endpoint.ts";
 import { KSERVE_ENDPOINTS } from "./http-endpoints.ts";
 import { inferKserve } from "./infer-kserve.ts";
-import { DOCUMENT, documentPath } from "./openapi.ts";
+import { DOCUMENT, docsOf } from "./openapi.ts";
 
 /** KServe V2, the Open Inference Protocol; over HTTP, all else under `/v2` is refused as Triton does. */
 export const kserve: Protocol = {
@@ -31,7 +31,7 @@ export const kserve: Protocol = {
     routes: KSERVE_ENDPOINTS.flatMap((endpoint) => toRoute(endpoint, dependencies) ?? []),
     prefix: PREFIX,
     refuse,
-    docsOf: documentPath,
+    docsOf: docsOf(dependencies.settings),
   }),
 };
 

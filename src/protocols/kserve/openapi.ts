@@ -1,3 +1,6 @@
+import { isChosenProtocol } from "../../platform/limits/settings/protocol-settings.ts";
+import type { ProtocolSettings } from "../../platform/limits/settings/server-settings.ts";
+import type { DocsOf } from "../../proxy/http-errors.ts";
 import type { InferenceService } from "../../serving/inference-service.ts";
 import { guessExamples, plainElement } from "../../tensor/signature/example-inputs.ts";
 import { knownInputs, type Signature, type TensorSpec, takesImages, toSize } from "../../tensor/signature/signature.ts";
@@ -26,6 +29,11 @@ const TAG = "KServe V2";
 
 /** The end of the paths of OpenAPI documents, which Triton does not have. */
 export const DOCUMENT = "/openapi.json";
+
+/** How errors name the document that programs read on in; where KServe V2 is left out there is one text about all. */
+export function docsOf({ servedProtocols }: Pick<ProtocolSettings, "servedProtocols">): DocsOf {
+  return isChosenProtocol("kserve", servedProtocols) ? documentPath : () => "/llms.txt";
+}
 
 /** The path of the document about one model, or about all for an empty name. */
 export function documentPath(model: string): string {

@@ -33,13 +33,17 @@ import type {
 
 type StageFacts = NonNullable<ServableDescription["models"]>[number];
 
-/** Every version of every model that the caller may know of. */
+/**
+ * Every version of every model that the caller may know of; `hasTexts` = the routes of texts are served, which the page
+ * asks.
+ */
 export async function pageState(
   service: InferenceService,
-  ofPage: Pick<PageState, "mayControl" | "mayWatch" | "token">,
+  { hasTexts, ...ofPage }: Pick<PageState, "mayControl" | "mayWatch" | "token"> & { readonly hasTexts: boolean },
 ): Promise<PageState> {
   const states = service.index({ loadable: true });
-  const models = await Promise.all(states.map((state) => toVersion(service, state, states)));
+  const versions = await Promise.all(states.map((state) => toVersion(service, state, states)));
+  const models = hasTexts ? versions : versions.map((version) => ({ ...version, texts: [] }));
   return { version: readVersion(), user: currentScope()?.user ?? "", ...ofPage, models };
 }
 

@@ -40,7 +40,8 @@ export const page: Protocol = {
 
 function pageRoutes(dependencies: HttpDependencies, sources: PageSources): readonly HttpRoute[] {
   const files = new PageFiles(sources.token.text);
-  const { service } = dependencies;
+  const { service, settings } = dependencies;
+  const hasTexts = isChosenProtocol("openai", settings.servedProtocols);
   const findExample = exampleFinder(service);
   const { readGraph } = sources;
   const findGraph = readGraph && graphFinder(service, readGraph);
@@ -57,7 +58,7 @@ function pageRoutes(dependencies: HttpDependencies, sources: PageSources): reado
       : [readRoute("/ui/models/:name/versions/:version/stages/:stage/graph", (_, place) => findGraph(place))]),
     readRoute("/docs/openapi.json", () => apiDocument(dependencies)),
     readRoute("/ui/models", ({ request }) =>
-      pageState(service, { ...permissionsOf(request, dependencies), token: sources.token.text }),
+      pageState(service, { ...permissionsOf(request, dependencies), hasTexts, token: sources.token.text }),
     ),
   ];
 }

@@ -44,7 +44,7 @@ async function askAsShown(driver: string, [, path, options = {}]: Toy): Promise<
     const { inputs, isTable } = (await server.exampleInputs()) ?? {};
     if (inputs === undefined) return undefined;
     const { grpcAddress, httpUrl = "" } = server;
-    const line = exampleRequest({ name: "default", inputs, isTable, grpcAddress, httpUrl });
+    const line = exampleRequest({ name: "default", inputs, isTable, grpcAddress, httpUrl, serves: () => true }) ?? "";
     if (line.startsWith("npx")) return undefined;
     const { stdout } = await promisify(execFile)("sh", ["-c", line.replace("curl ", "curl -s -w '%{http_code}' ")]);
     return stdout.endsWith("200") ? undefined : `${line}\n${stdout}`;

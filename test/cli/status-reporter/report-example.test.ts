@@ -5,8 +5,10 @@ import {
   exampleHeading,
   exampleRequest,
   photoRequest,
+  reportExample,
   textRequest,
 } from "../../../src/cli/status-reporter/report-example.ts";
+import { isChosenProtocol } from "../../../src/platform/limits/settings/protocol-settings.ts";
 import type { ExampleInput } from "../../../src/tensor/signature/example-inputs.ts";
 import { startServer } from "../../helpers/start-server.ts";
 import { tempFolder } from "../../helpers/temp-folder.ts";
@@ -14,7 +16,7 @@ import { tableOf, toyEncoder, toyTokenizer } from "../../helpers/text-model.ts";
 
 const HTTP = { grpcAddress: "localhost:9000", httpUrl: "http://localhost:9001" };
 const example = (inputs: readonly ExampleInput[], where: object = HTTP, name = "default") =>
-  exampleRequest({ name, inputs, ...(where as typeof HTTP) });
+  exampleRequest({ name, inputs, serves: () => true, ...(where as typeof HTTP) });
 
 describe("over HTTP", () => {
   test("names the inputs with their elements", () => {
@@ -139,4 +141,57 @@ test("a model of texts, or a function of hooks, is asked by the route of OpenAI'
   }
   expect(await textRequest(server.httpUrl, "half", server)).toBeUndefined();
   expect(await textRequest(server.httpUrl, "none", server)).toBeUndefined();
+});
+
+/** The headings and lines that are reported about a server. */
+async function reported(server: Parameters<typeof reportExample>[0], served = "all") {
+  const found: (readonly [heading: string, line: string])[] = [];
+  const { grpcAddress, httpUrl } = server;
+  const serves = (protocol: string) => isChosenProtocol(protocol, served);
+  const facts = { name: "half", grpcAddress, stages: [], serves, ...(httpUrl !== undefined && { httpUrl }) };
+  const nothing = () => undefined;
+  const reporter = { loading: nothing, ready: nothing, retiring: nothing, draining: nothing, stopped: nothing };
+  await reportExample(server, facts, {
+    ...reporter,
+    cutOff: nothing,
+    example: (...shown) => found.push(shown),
+  });
+  return found;
+}
+
+test.each([
+  ["all", "/v1/models/half:predict"],
+  ["-tensorflow-serving", "/v2/models/half/infer"],
+  ["kibernetika,openai", "/predict/half"],
+])("a server with --protocols %s shows a request that it answers", async (servedProtocols, path) => {
+  const server = await startServer({
+    models: { half: { path: "test/fixtures/models/half-plus-two.onnx" } },
+    servedProtocols,
+  });
+  const [[, line = ""] = []] = await reported(server, servedProtocols);
+  expect(line).toContain(`curl ${server.httpUrl}${path} -d`);
+  const { stdout } = await promisify(execFile)("sh", ["-c", line.replace("curl", "curl --silent --fail")]);
+  expect(stdout).toMatch(/"(?:outputs|y)"/);
+});
+
+test("without a protocol that has a short request nothing is shown, over gRPC neither", () => {
+  const inputs: ExampleInput[] = [{ name: "x", dtype: "float32", shape: [1], element: 0 }];
+  const only = (name: string) => ({ serves: (protocol: string) => protocol === name });
+  expect(example(inputs, { ...HTTP, ...only("sagemaker") })).toBeUndefined();
+  expect(example(inputs, { grpcAddress: "localhost:9000", ...only("kserve") })).toBeUndefined();
+});
+
+test("what was not tried says so, and is not shown where the model did not run or its protocol is left out", async () => {
+  const image = { name: "x", dtype: "float32", shape: [1, 32, 32, 3], element: 0 } as const;
+  const hooks = { chat: () => "Hello" };
+  const server = await startServer({ models: { half: { driver: "null", hooks } } });
+  const headings = async (ran: boolean | undefined, served = "all") => {
+    const example = { inputs: [image], guessed: [], ...(ran !== undefined && { ran }) };
+    const shown = await reported({ ...server, exampleInputs: async () => example }, served);
+    return shown.map(([heading]) => heading);
+  };
+  const [texts, photo] = ["As clients of OpenAI's API ask it; ", "With a photo of yours; "];
+  expect(await headings(true)).toEqual([`${texts}this was not tried:`, "Try it:", `${photo}this was not tried:`]);
+  expect(await headings(true, "-openai,-kibernetika")).toEqual(["Try it:"]);
+  expect(await headings(false)).toEqual([expect.stringContaining("did not run")]);
 });

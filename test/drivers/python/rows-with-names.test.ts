@@ -169,7 +169,7 @@ describe.skipIf(python === undefined)("rows with names", { timeout: 60_000 }, ()
     expect(metadata).toMatchObject({ inputs: specs });
     const { inputs = [], ran, isTable } = (await server.exampleInputs()) ?? {};
     expect({ ran, isTable, names: inputs.map(({ name }) => name) }).toEqual({ ran: true, isTable: true, names });
-    const line = exampleRequest({ name: "default", inputs, isTable, grpcAddress, httpUrl });
+    const line = exampleRequest({ name: "default", inputs, isTable, grpcAddress, httpUrl, serves: () => true }) ?? "";
     expect(line).toMatch(/^curl http:\S+\/predict\/default -d '\[\{"age":[\d.]+,"city":"\w+","rooms":[\d.]+\}\]'$/);
     const { stdout } = await promisify(execFile)("sh", ["-c", line.replace("curl ", "curl -s -w '%{http_code}' ")]);
     expect(stdout).toMatch(/200$/);

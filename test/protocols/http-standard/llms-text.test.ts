@@ -71,6 +71,19 @@ test.each([
   for (const [, path] of text.matchAll(/\]\((\/\S+)\)/g)) expect((await fetch(httpUrl + path)).status).toBe(200);
 });
 
+test("a model with functions for texts has a request of the route that calls them, unless it is left out", async () => {
+  const hooks = { chat: () => "Hello" };
+  const models = { talk: { driver: "null", hooks }, half };
+  const { httpUrl } = await startServer({ models });
+  const text = await read(httpUrl);
+  const [, path = "", body = ""] = /### talk\n\n- a request of OpenAI's API: POST (\S+) (.+)\n/.exec(text) ?? [];
+  expect(path).toBe("/v1/chat/completions");
+  expect((await fetch(httpUrl + path, { method: "POST", body })).status).toBe(200);
+  expect(text.match(/OpenAI/g)).toHaveLength(1);
+  const { httpUrl: without } = await startServer({ models, servedProtocols: "-openai" });
+  expect(await read(without)).not.toContain("OpenAI");
+});
+
 test("a caller reads of the models that it may know of", async () => {
   const { httpUrl } = await startServer({ models: { default: half, other: half }, auth: await authFiles() });
   expect((await fetch(`${httpUrl}/llms.txt`)).status).toBe(401);

@@ -127,6 +127,13 @@ test("the page talks with the version that the model's name means", async () => 
   expect(texts).toEqual({ 1: [], 2: ["chat"] });
 });
 
+test("the page talks with no model where the routes that it asks are left out", async () => {
+  const hooks: Hooks = { chat: () => "yes" };
+  const { httpUrl } = await startServer({ models: { m: { driver: "null", hooks } }, servedProtocols: "-openai" });
+  const { models } = (await (await fetch(`${httpUrl}/ui/models`)).json()) as PageState;
+  expect(models.map(({ texts }) => texts)).toEqual([[]]);
+});
+
 test("the page says of a model in how large batches its requests run, and that it answers in parts", async () => {
   const hooks = {
     async *process() {
