@@ -154,6 +154,38 @@ describe("what is wrong with a request, for programs", () => {
     expect(Object.keys(told)[0]).toBe("error");
   });
 
+  const asV2 = (input: object) => ["/v2/models/half/infer", { inputs: [{ name: "x", ...input }] }] as const;
+  test.each([
+    ["datatype", ...asV2({ datatype: "FLOAT", shape: [1], data: [1] }), "WRONG_DTYPE", "BOOL, INT8, "],
+    ["number of values", ...asV2({ datatype: "FP32", shape: [3], data: [1] }), "WRONG_SHAPE", "[3]"],
+    ["number of bytes", ...asV2({ datatype: "FP32", shape: [3] }), "WRONG_SHAPE", "[3]"],
+    ["dtype", "/predict/half", { inputs: { x: { dtype: "flot", data: [1] } } }, "WRONG_DTYPE", "a number of "],
+  ] as const)("an input with a wrong %s is named, with what is expected", async (_, path, body, reason, expected) => {
+    const { httpUrl } = await startServer({ models: { half } });
+    const answer = await fetch(httpUrl + path, { method: "POST", body: JSON.stringify(body) });
+    expect(await answer.json()).toMatchObject({
+      ...{ error: expect.stringMatching(/['"]x['"]/), code: "invalid_argument", reason, field: "x" },
+      expected: expect.stringContaining(expected),
+      docs: "/v2/models/half/openapi.json",
+    });
+  });
+
+  test("is no more than the code for an error without one", async () => {
+    const { httpUrl } = await startServer({ models: { half } });
+    for (const path of ["/v2/models/half/infer", "/predict/half"]) {
+      const answer = await fetch(httpUrl + path, { method: "POST", body: "{" });
+      expect(await answer.json()).toEqual({ error: expect.any(String), code: "invalid_argument" });
+    }
+  });
+
+  test("names a document that is there, without KServe V2 too", async () => {
+    const { httpUrl } = await startServer({ models: { half }, servedProtocols: "-kserve" });
+    const answer = await fetch(`${httpUrl}/predict/half`, { method: "POST", body: '[{"xx": 1}]' });
+    const { docs } = (await answer.json()) as { docs: string };
+    expect((await fetch(httpUrl + docs)).status).toBe(200);
+    expect(docs).toBe("/llms.txt");
+  });
+
   test("of an unknown model, or path, it is the nearest one", async () => {
     const { httpUrl } = await startServer({ models: { half, other: { driver: "null" } } });
     const told = async (path: string) => (await fetch(httpUrl + path, { method: "POST", body: '{"x": [1]}' })).json();

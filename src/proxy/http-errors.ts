@@ -162,12 +162,12 @@ export function errorBody(message: string, hint: object = {}): Buffer {
   return Buffer.from(JSON.stringify({ error: cutText(message), ...hint }, null, 4));
 }
 
-/** The members of an error that says more to programs, with its code and a path to read on; undefined for others. */
-function hintOf(reason: unknown, model: string, docsOf: DocsOf): Readonly<Record<string, string>> | undefined {
+/** The members of an error for programs: its code, and those of its hint with a path to read on. */
+function hintOf(reason: unknown, model: string, docsOf: DocsOf): Readonly<Record<string, string>> {
   const error = reason instanceof HttpError ? reason : ServingError.from(reason);
   const hint = hintMembers(error.details);
-  if (hint === undefined) return undefined;
   const code = error instanceof HttpError ? {} : { code: error.code };
+  if (hint === undefined) return code;
   return { ...code, ...hint, docs: docsOf(error instanceof HttpError || error.code === "not_found" ? "" : model) };
 }
 

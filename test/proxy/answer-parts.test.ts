@@ -118,7 +118,7 @@ describe("a failing answer in parts", () => {
     );
     const answer = await fetch(url + PATH, { method: "POST", body: "{}" });
     expect([answer.status, answer.headers.get("content-type")]).toEqual([400, "application/json"]);
-    expect(await answer.json()).toEqual({ error: "wrong" });
+    expect(await answer.json()).toEqual({ error: "wrong", code: "invalid_argument" });
   });
 
   it("ends with the error after its first part, and counts as failed", async () => {

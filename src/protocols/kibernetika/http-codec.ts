@@ -3,6 +3,7 @@ import { invalidArgument } from "../../errors.ts";
 import { defineJob } from "../../platform/codec-host/job.ts";
 import { LARGE_MESSAGE_BYTES } from "../../platform/codec-host/large-message.ts";
 import { DecodeBudget } from "../../platform/limits/memory/decode-budget.ts";
+import { nearest } from "../../platform/text/nearest.ts";
 import type { HttpExchange } from "../../proxy/http-exchange.ts";
 import type { CsvColumn } from "../../tensor/codecs/csv-to-json-rows.ts";
 import { decodeBase64, withoutSpaces } from "../../tensor/codecs/json/decode-base64.ts";
@@ -22,7 +23,7 @@ import {
   type JsonValue,
 } from "../../tensor/codecs/json/json-value.ts";
 import { DATA_TYPES } from "../../tensor/data-types.ts";
-import { type DType, isDType } from "../../tensor/dtype.ts";
+import { DTYPES, type DType, isDType } from "../../tensor/dtype.ts";
 import { createRecord } from "../../tensor/record.ts";
 import { fitsShape, type TensorSpec, takesImages } from "../../tensor/signature/signature.ts";
 import { createTensor, createTensors, MAX_RANK, type Tensor, type Tensors } from "../../tensor/tensor.ts";
@@ -176,9 +177,14 @@ function toDType(name: string, { dtype }: JsonObject): DType {
   if (typeof dtype === "string") found = dtypeOfName(dtype);
   else if (dtype instanceof JsonNumbers && dtype.shape.length === 0) found = dtypeOfNumber(Number(dtype.at(0)));
   if (found !== undefined) return found;
-  throw invalidArgument(
-    `Input "${name}" has dtype ${dtype === undefined ? "missing" : dumpJson(dtype)}; ` +
-      `expected a number of TensorFlow's DataType (1 = float32, 3 = int32, 7 = string …) or a name such as "float32".`,
+  const expected = `a number of TensorFlow's DataType (1 = float32, 3 = int32, 7 = string …) or a name such as "float32"`;
+  throw hintedError(
+    "invalid_argument",
+    `Input "${name}" has dtype ${dtype === undefined ? "missing" : dumpJson(dtype)}; expected ${expected}.`,
+    {
+      ...{ reason: "WRONG_DTYPE", field: name, expected },
+      ...(typeof dtype === "string" && { didYouMean: nearest(dtype.toLowerCase(), [...DTYPES, ...ALIASES.keys()]) }),
+    },
   );
 }
 

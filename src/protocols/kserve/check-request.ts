@@ -1,5 +1,4 @@
 import { type ErrorHint, hintedError, missingInput, unknownName } from "../../error-info.ts";
-import type { ServingError } from "../../errors.ts";
 import type { ProtocolSettings } from "../../platform/limits/settings/server-settings.ts";
 import type { RecordedRequest } from "../../serving/recorded-request.ts";
 import { requireSignature } from "../../serving/require-signature.ts";
@@ -9,7 +8,7 @@ import { createTensors, type Tensor, type Tensors } from "../../tensor/tensor.ts
 import { datatypeOf } from "./datatype.ts";
 import type { KserveRequest } from "./kserve-request.ts";
 import { readScheduling, type Scheduling } from "./parameters.ts";
-import { requestError } from "./request-error.ts";
+import { hintedRequestError, requestError } from "./request-error.ts";
 import { givesOutputs, takesInputs } from "./takes-inputs.ts";
 
 /** A request that fits its model. */
@@ -76,13 +75,16 @@ function checkRows(inputs: Tensors, maxRows: number, { id, model }: Place): void
   let rows: number | undefined;
   for (const [name, { shape }] of Object.entries(inputs)) {
     const [size] = shape;
+    const wrong = (text: string, expected: string) =>
+      hintedRequestError(id, text, { reason: "WRONG_SHAPE", field: name, expected });
     if (size === undefined)
-      throw requestError(id, `input '${name}' has no shape but model requires batch dimension for '${model}'`);
+      throw wrong(`input '${name}' has no shape but model requires batch dimension for '${model}'`, "[-1, …]");
     rows ??= size;
-    if (size !== rows) throw requestError(id, `input '${name}' batch size does not match other inputs for '${model}'`);
+    if (size !== rows)
+      throw wrong(`input '${name}' batch size does not match other inputs for '${model}'`, `${rows} rows`);
+    if (rows > maxRows)
+      throw wrong(`inference request batch-size must be <= ${maxRows} for '${model}'`, `${maxRows} rows at most`);
   }
-  if (rows !== undefined && rows > maxRows)
-    throw requestError(id, `inference request batch-size must be <= ${maxRows} for '${model}'`);
 }
 
 function checkInputs(inputs: Tensors, specs: readonly TensorSpec[], place: Place): void {
@@ -166,10 +168,6 @@ function checkOutputs(
     if (seen.has(name)) throw requestError(id, `output '${name}' already exists in request`);
     seen.add(name);
   }
-}
-
-function hintedRequestError(id: string, message: string, hint: ErrorHint): ServingError {
-  return hintedError("invalid_argument", requestError(id, message).message, hint);
 }
 
 function list(names: readonly string[]): string {

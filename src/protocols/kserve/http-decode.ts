@@ -1,5 +1,5 @@
 import { hintedError } from "../../error-info.ts";
-import { invalidArgument } from "../../errors.ts";
+import { invalidArgument, type ServingError } from "../../errors.ts";
 import { defineJob } from "../../platform/codec-host/job.ts";
 import { LARGE_MESSAGE_BYTES, MANY_ELEMENTS } from "../../platform/codec-host/large-message.ts";
 import { DecodeBudget, ELEMENT_BYTES } from "../../platform/limits/memory/decode-budget.ts";
@@ -120,7 +120,7 @@ class BinaryPart {
     const sizes = typeof size === "string" ? parseSizes(size) : undefined;
     // OpenVINO Model Server 2022 took images in the form of several sizes, each image without its own length.
     if (sizes !== undefined && sizes.length > 1) return this.#takeImages(input, sizes);
-    const bytes = this.#takeBytes(sizes?.[0] ?? this.#sizeOf(input, isLast), input.name);
+    const bytes = this.#takeBytes(sizes?.[0] ?? this.#sizeOf(input, isLast), input);
     return this.#isBare(input, bytes) ? this.#toElements(input, [bytes]) : fromRaw(input, bytes, this.#context);
   }
 
@@ -158,24 +158,26 @@ class BinaryPart {
         `${SIZE} has ${sizes.length} sizes for input '${input.name}', which is ${input.datatype}; expected one, as only BYTES may be images`,
       );
     }
-    const images = sizes.map((size) => this.#takeBytes(size, input.name));
+    const images = sizes.map((size) => this.#takeBytes(size, input));
     return this.#toElements(input, images);
   }
 
   #toElements(input: JsonInput, elements: readonly Uint8Array[]): Tensor {
     this.#context.budget.spend(elements.length * ELEMENT_BYTES, () => `${elements.length} elements`);
     if (elementsOf(input, this.#context.model) === elements.length) return createTensor("bytes", input.shape, elements);
-    throw invalidArgument(
+    throw wrongShape(
+      input,
       `input '${input.name}' for model '${this.#context.model}' has shape [${input.shape}], but ${elements.length} elements came`,
     );
   }
 
-  #takeBytes(size: number, name: string): Uint8Array {
+  #takeBytes(size: number, input: JsonInput): Uint8Array {
     const start = this.#position;
     const missing = start + size - this.#bytes.length;
     if (missing > 0) {
-      throw invalidArgument(
-        `unexpected size for input '${name}', expecting ${missing} additional bytes for model '${this.#context.model}'`,
+      throw wrongShape(
+        input,
+        `unexpected size for input '${input.name}', expecting ${missing} additional bytes for model '${this.#context.model}'`,
       );
     }
     this.#position += size;
@@ -215,7 +217,13 @@ function fromJson(input: JsonInput, context: InputContext): Tensor {
   const count = elementsOf(input, context.model);
   const tensor = toJsonTensor(data, dtype, createKserveRules(name, context.nullText));
   if (elementCount(tensor.shape) === count) return reshape(tensor, shape);
-  throw invalidArgument("Unable to parse 'data': Shape does not match true shape of 'data' field");
+  const text = `Unable to parse 'data': Shape does not match true shape of 'data' field; input '${name}' has ${elementCount(tensor.shape)} values for [${shape}]`;
+  throw wrongShape(input, text);
+}
+
+/** The error of an input whose values are not as many as its shape has. */
+function wrongShape({ name, shape }: JsonInput, text: string): ServingError {
+  return hintedError("invalid_argument", text, { reason: "WRONG_SHAPE", field: name, expected: `[${shape}]` });
 }
 
 /**

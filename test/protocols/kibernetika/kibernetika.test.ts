@@ -183,11 +183,11 @@ describe("POST /predict", () => {
     expect(await send(form)).toEqual([200, { x: [1, 2.5, 3], s: ["é a", "b"] }]);
     const large = `int8_x=${"7,".repeat(100_000)}7`;
     expect((await send(large))[0]).toBe(200);
-    expect(await send("float_x=one")).toEqual([
+    expect(await send("float_x=one")).toMatchObject([
       400,
       { error: 'Field "float_x" has the value "one"; expected float32.' },
     ]);
-    expect(await send("float_x=1&".repeat(5000))).toEqual([
+    expect(await send("float_x=1&".repeat(5000))).toMatchObject([
       400,
       { error: `The form has more than ${MAX_INPUTS} fields and files; send fewer.` },
     ]);

@@ -216,7 +216,7 @@ describe("KServe V2 over HTTP", () => {
     ['{"ready":"yes"}', "Invalid value for 'ready': expected a boolean"],
   ])("refuses an index asked for with %s", async (body, error) => {
     const answer = await send("/v2/repository/index", post(body));
-    expect([answer.status, JSON.parse(answer.text)]).toEqual([400, { error }]);
+    expect([answer.status, JSON.parse(answer.text)]).toMatchObject([400, { error }]);
   });
 
   it("knows that a model is unknown before it reads what it is asked", async () => {

@@ -120,7 +120,10 @@ describe("log settings", () => {
     ["[]", 400, "expected an object"],
     ["{", 400, "failed to parse the request JSON buffer"],
   ])("refuse %s with %i and leave all as it was", async (body, code, message) => {
-    expect(await sendUnchanging("/v2/logging", body)).toEqual([code, { error: expect.stringContaining(message) }]);
+    expect(await sendUnchanging("/v2/logging", body)).toMatchObject([
+      code,
+      { error: expect.stringContaining(message) },
+    ]);
     expect(await sendUnchanging("/v2/logging")).toEqual([200, AT_INFO]);
   });
 
@@ -166,8 +169,8 @@ describe("trace settings", () => {
     ['{"trace_file":"x"}', 501, "trace file location can not be updated through network protocol"],
   ])("take %s with %i", async (body, code, answer) => {
     const expected = typeof answer === "string" ? { error: expect.stringContaining(answer) } : answer;
-    expect(await sendUnchanging("/v2/trace/setting", body)).toEqual([code, expected]);
-    expect(await sendUnchanging("/v2/models/default/trace/setting", body)).toEqual([code, expected]);
+    expect(await sendUnchanging("/v2/trace/setting", body)).toMatchObject([code, expected]);
+    expect(await sendUnchanging("/v2/models/default/trace/setting", body)).toMatchObject([code, expected]);
   });
 
   it("are those of a model that there is", async () => {

@@ -85,11 +85,17 @@ describe("hooks that answer in parts", () => {
     expect(await post("generate", { to: 1 })).toEqual([200, { ...model, y: 0 }]);
     const text = "generate expects model to produce exactly 1 response, use generate stream for model";
     for (const to of [0, 2]) {
-      expect(await post("generate", { to })).toEqual([501, { error: expect.stringContaining(text) }]);
+      expect(await post("generate", { to })).toEqual([
+        501,
+        { error: expect.stringContaining(text), code: "unimplemented" },
+      ]);
     }
     const inputs = [{ name: "to", datatype: "INT32", shape: [1], data: [2] }];
     const refused = "HTTP end point doesn't support models with decoupled transaction policy";
-    expect(await post("infer", { inputs })).toEqual([501, { error: expect.stringContaining(refused) }]);
+    expect(await post("infer", { inputs })).toEqual([
+      501,
+      { error: expect.stringContaining(refused), code: "unimplemented" },
+    ]);
   });
 
   it.skipIf(missingListeners() !== undefined)("stream with several listeners, from whichever takes them", async () => {

@@ -148,7 +148,7 @@ describe("max_batch_size refuses, in Triton's words, a request", () => {
     const init = { method: "POST", body: JSON.stringify({ id: "7", inputs }) };
     const answer = await fetch(`${server.httpUrl}/v2/models/add/infer`, init);
     const error = "[request id: 7] input 'b' batch size does not match other inputs for 'add'";
-    expect([answer.status, await answer.json()]).toEqual([400, { error }]);
+    expect([answer.status, await answer.json()]).toMatchObject([400, { error }]);
   });
 });
 
