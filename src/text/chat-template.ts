@@ -171,7 +171,7 @@ const TEXT_FILTERS: ReadonlySet<unknown> = new Set([
 /** Statements that write nothing, whose value is none, too. */
 const SILENT: ReadonlySet<string> = new Set(["Set", "Macro", "Comment"]);
 
-/** What Python writes for what is none, and for what is not there; undefined for all else. */
+/** The text that Python writes for none, or for a name without a value; undefined for all else. */
 function nothingText({ type }: RuntimeValue): string | undefined {
   if (type === "NullValue") return "None";
   return type === "UndefinedValue" ? "" : undefined;

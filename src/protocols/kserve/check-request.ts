@@ -1,4 +1,5 @@
 import { type ErrorHint, hintedError, missingInput, unknownName } from "../../error-info.ts";
+import type { ServingError } from "../../errors.ts";
 import type { ProtocolSettings } from "../../platform/limits/settings/server-settings.ts";
 import type { RecordedRequest } from "../../serving/recorded-request.ts";
 import { requireSignature } from "../../serving/require-signature.ts";
@@ -8,7 +9,7 @@ import { createTensors, type Tensor, type Tensors } from "../../tensor/tensor.ts
 import { datatypeOf } from "./datatype.ts";
 import type { KserveRequest } from "./kserve-request.ts";
 import { readScheduling, type Scheduling } from "./parameters.ts";
-import { hintedRequestError, requestError } from "./request-error.ts";
+import { requestError } from "./request-error.ts";
 import { givesOutputs, takesInputs } from "./takes-inputs.ts";
 
 /** A request that fits its model. */
@@ -168,6 +169,10 @@ function checkOutputs(
     if (seen.has(name)) throw requestError(id, `output '${name}' already exists in request`);
     seen.add(name);
   }
+}
+
+function hintedRequestError(id: string, message: string, hint: ErrorHint): ServingError {
+  return hintedError("invalid_argument", requestError(id, message).message, hint);
 }
 
 function list(names: readonly string[]): string {

@@ -1,5 +1,5 @@
 import { hintedError } from "../../error-info.ts";
-import { invalidArgument, type ServingError } from "../../errors.ts";
+import { invalidArgument, ServingError } from "../../errors.ts";
 import { defineJob } from "../../platform/codec-host/job.ts";
 import { LARGE_MESSAGE_BYTES, MANY_ELEMENTS } from "../../platform/codec-host/large-message.ts";
 import { DecodeBudget, ELEMENT_BYTES } from "../../platform/limits/memory/decode-budget.ts";
@@ -15,6 +15,7 @@ import { numericLayout } from "../../tensor/dtype.ts";
 import { imageFormat } from "../../tensor/media/image-format.ts";
 import { reshape } from "../../tensor/packed-tensor.ts";
 import { createTensor, elementCount, MAX_RANK, type Tensor } from "../../tensor/tensor.ts";
+import { DATATYPE_NAMES, datatypeNamed } from "./datatype.ts";
 import { type JsonInput, parseKserveBody } from "./http-request.ts";
 import { type AnswerForm, readForm } from "./http-response.ts";
 import type { KserveRequest } from "./kserve-request.ts";
@@ -97,8 +98,12 @@ export function toInputs(
   const rest = new BinaryPart(binary, context);
   const isLast = inputs.findLast(({ data }) => data === undefined);
   const tensors = inputs.map((input) => {
-    const tensor = input.data === undefined ? rest.take(input, input === isLast) : fromJson(input, context);
-    return [input.name, tensor] as const;
+    try {
+      const tensor = input.data === undefined ? rest.take(input, input === isLast) : fromJson(input, context);
+      return [input.name, tensor] as const;
+    } catch (reason) {
+      throw datatypeNamed(input.datatype) === undefined ? wrongDatatype(input, reason) : reason;
+    }
   });
   rest.end();
   return tensors;
@@ -219,6 +224,13 @@ function fromJson(input: JsonInput, context: InputContext): Tensor {
   if (elementCount(tensor.shape) === count) return reshape(tensor, shape);
   const text = `Unable to parse 'data': Shape does not match true shape of 'data' field; input '${name}' has ${elementCount(tensor.shape)} values for [${shape}]`;
   throw wrongShape(input, text);
+}
+
+/** The error with a hint, which the readers that clients share do not give. */
+function wrongDatatype({ name }: JsonInput, reason: unknown): ServingError {
+  const expected = DATATYPE_NAMES.join(", ");
+  const { code, message } = ServingError.from(reason);
+  return hintedError(code, message, { reason: "WRONG_DTYPE", field: name, expected });
 }
 
 /** The error of an input whose values are not as many as its shape has. */

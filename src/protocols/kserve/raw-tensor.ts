@@ -1,4 +1,3 @@
-import { hintedError } from "../../error-info.ts";
 import { invalidArgument, ServingError } from "../../errors.ts";
 import { isLargeBytes, LARGE_COPY_BYTES, MANY_ELEMENTS } from "../../platform/codec-host/large-message.ts";
 import { type DecodeBudget, ELEMENT_BYTES } from "../../platform/limits/memory/decode-budget.ts";
@@ -7,7 +6,7 @@ import { type NumericDType, numericLayout } from "../../tensor/dtype.ts";
 import { packedOf } from "../../tensor/packed-bytes.ts";
 import { byteSize, createTensor, elementCount, type Tensor, toBytes, viewBytes } from "../../tensor/tensor.ts";
 import { DATATYPE_NAMES, datatypeNamed } from "./datatype.ts";
-import { hintedRequestError, requestError } from "./request-error.ts";
+import { requestError } from "./request-error.ts";
 
 /** Facts about one input in a request, without its values. */
 export interface InputHead {
@@ -46,17 +45,19 @@ export function fromRaw(head: InputHead, raw: Uint8Array, { model, id = "", budg
   }
   const expected = count * numericLayout(dtype).bytes;
   if (raw.length === expected) return createTensor(dtype, shape, viewBytes<NumericDType>(dtype, raw));
-  const text = `input byte size mismatch for input '${name}' for model '${model}'. Expected ${expected}, got ${raw.length}`;
-  throw hintedRequestError(id, text, { reason: "WRONG_SHAPE", field: name, expected: `[${shape}]` });
+  throw requestError(
+    id,
+    `input byte size mismatch for input '${name}' for model '${model}'. Expected ${expected}, got ${raw.length}`,
+  );
 }
 
 /** The dtype of an input; throws `invalid_argument` for an unknown datatype. */
 export function dtypeOfInput({ name, datatype }: InputHead, model: string): Tensor["dtype"] {
   const found = datatypeNamed(datatype);
   if (found !== undefined) return found.dtype;
-  const expected = DATATYPE_NAMES.join(", ");
-  const text = `invalid datatype '${datatype}' for input '${name}' for model '${model}'; expected one of ${expected}`;
-  throw hintedError("invalid_argument", text, { reason: "WRONG_DTYPE", field: name, expected });
+  throw invalidArgument(
+    `invalid datatype '${datatype}' for input '${name}' for model '${model}'; expected one of ${DATATYPE_NAMES.join(", ")}`,
+  );
 }
 
 /** Elements of an input's shape; throws `invalid_argument` for a negative or overflowing dimension. */
