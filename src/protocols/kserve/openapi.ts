@@ -30,7 +30,7 @@ const TAG = "KServe V2";
 /** The end of the paths of OpenAPI documents, which Triton does not have. */
 export const DOCUMENT = "/openapi.json";
 
-/** How errors name the document that programs read on in; where KServe V2 is left out there is one text about all. */
+/** The naming of the document that an error leads to: without KServe V2 the one text about all that is served. */
 export function docsOf({ servedProtocols }: Pick<ProtocolSettings, "servedProtocols">): DocsOf {
   return isChosenProtocol("kserve", servedProtocols) ? documentPath : () => "/llms.txt";
 }
