@@ -56,7 +56,7 @@ export class Clients {
     } else if (command.do === "unload" || command.do === "unload with dependents") {
       await this.#unload(command.model, command.do === "unload with dependents");
     } else if (command.do === "reload hooks") await this.#wait("reload of hooks", this.#door.reloadHooks());
-    else if (command.do === "keep") this.#keep(command.model, command.forMs);
+    else if (command.do === "keep") this.#keep(command, number);
     else await this.#statistics();
   }
 
@@ -68,10 +68,10 @@ export class Clients {
     await this.#wait("statistics", this.#door.statistics());
   }
 
-  #keep(model: string, forMs: number): void {
+  #keep({ model, forMs }: Extract<Command, { readonly do: "keep" }>, number: number): void {
     const release = this.#door.keep(model);
     if (release === undefined) return;
-    const name = `keep of ${model} ${this.#world.time.now}`;
+    const name = `keep ${number} of ${model}`;
     this.held.add(name);
     this.#world.time.after(forMs, name, () => {
       this.#world.note(`${name} ends`);
