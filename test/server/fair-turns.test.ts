@@ -27,22 +27,22 @@ async function start(options: Partial<ServerOptions> = {}) {
   const model = heldModel();
   const stages = [{ driver: model.driver }];
   const server = await startServer({ models: { slow: { stages } }, clientKey: "header:x-client", ...options });
-  const bodyOf = (value: number, priority: number) => ({
+  const bodyOf = (value: number, priority: number | undefined) => ({
     inputs: [{ name: "x", datatype: "FP32", shape: [1], data: [value] }],
-    ...(priority > 0 && { parameters: { priority } }),
+    ...(priority !== undefined && { parameters: { priority } }),
   });
-  const http = async (client: string, value: number, priority = 0, headers: Record<string, string> = {}) => {
+  const http = async (client: string, value: number, priority?: number, headers: Record<string, string> = {}) => {
     const body = JSON.stringify(bodyOf(value, priority));
     const init = { method: "POST", body, headers: { "x-client": client, ...headers } };
     const answer = await fetch(`${server.httpUrl}/v2/models/slow/infer`, init);
     expect([answer.status, await answer.text()]).toEqual([200, expect.any(String)]);
   };
   const call = connectKserve(server.grpcAddress);
-  const grpc = async (client: string, value: number, priority = 0) => {
+  const grpc = async (client: string, value: number, priority?: number) => {
     const metadata = new Metadata();
     metadata.set("x-client", client);
     const inputs = [{ name: "x", datatype: "FP32", shape: [1], contents: { fp32_contents: [value] } }];
-    const parameters = priority > 0 ? { parameters: { priority: { uint64_param: priority } } } : {};
+    const parameters = priority !== undefined ? { parameters: { priority: { uint64_param: priority } } } : {};
     await call("ModelInfer", { model_name: "slow", inputs, ...parameters }, metadata);
   };
   /** Resolves once so many requests wait or run. */
@@ -93,7 +93,7 @@ test("without clients to tell apart, priority 1 goes before all", async () => {
 test("a rule lets a caller's priority count before other clients", async () => {
   const auth = await authFiles('allow: [{ who: "*" }, { who: root, kinds: priority }]');
   const { http, arrived, release, ran } = await start({ auth });
-  const send = (name: string, password: string, value: number, priority = 0) =>
+  const send = (name: string, password: string, value: number, priority?: number) =>
     http("", value, priority, { authorization: basic(name, password) });
   const answers: Promise<void>[] = [];
   for (const value of [0, 1, 2]) {
@@ -106,4 +106,17 @@ test("a rule lets a caller's priority count before other clients", async () => {
   }
   await release(answers);
   expect(ran).toEqual([0, 11, 12, 1, 10, 2]);
+});
+
+test("callers who may go first, and ask for no priority, take turns", async () => {
+  const auth = await authFiles('allow: [{ who: "*" }, { who: [alice, root], kinds: priority }]');
+  const { http, arrived, release, ran } = await start({ auth });
+  const [alice, root] = [basic("alice", "open sesame"), basic("root", "toor")];
+  const answers: Promise<void>[] = [];
+  for (const [value, authorization] of [...[0, 1, 2, 3].map((each) => [each, alice] as const), [10, root] as const]) {
+    answers.push(http("", value, 0, { authorization }));
+    await arrived(answers.length);
+  }
+  await release(answers);
+  expect(ran).toEqual([0, 1, 10, 2, 3]);
 });

@@ -176,7 +176,7 @@ function withParameters(
   if (id === "" && !isScheduled && parameters === undefined) return call;
   const own = { ...call, parameters, id: id || call.id };
   if (!isScheduled) return own;
-  const goesFirst = priority !== undefined && currentScope()?.mayGoFirst(model) === true;
+  const goesFirst = (priority ?? 0) > 0 && currentScope()?.mayGoFirst(model) === true;
   const client = goesFirst ? BEFORE_OTHERS : call.limits?.client;
   return { ...own, limits: { ...call.limits, priority, client, queueTimeoutMs } };
 }
