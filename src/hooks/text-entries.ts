@@ -15,7 +15,9 @@ export const TEXT_FUNCTIONS = ["chat", "complete", "embed", "rerank", "transcrib
 type TextFunctionName = (typeof TEXT_FUNCTIONS)[number];
 
 /** Bytes of one part: the main thread reads them in one go. */
-const MAX_PART_BYTES = 4 * 1024 * 1024;
+export const MAX_PART_BYTES = 4 * 1024 * 1024;
+/** Calls of tools in one part: as many as the tools that clients may name. */
+export const MAX_PART_CALLS = 128;
 
 const FINISH_REASONS: readonly unknown[] = ["stop", "length", "tool_calls", "content_filter"];
 /** Members of a part of an answer that is a text. */
@@ -166,6 +168,8 @@ function toPart(value: unknown, verb: string, name: SpeakingName): Uint8Array {
 function toCalls(calls: unknown, refuse: Refuse): object[] | undefined {
   if (calls === undefined) return undefined;
   if (!Array.isArray(calls)) throw refuse(`${kindOf(calls)} as toolCalls`, "a list of calls");
+  if (calls.length > MAX_PART_CALLS)
+    throw refuse(`${calls.length} toolCalls at once`, `${MAX_PART_CALLS} at most; yield more in further parts`);
   return calls.map((call, index) => {
     const place = `toolCalls[${index}]`;
     if (!isObject(call)) throw refuse(`${kindOf(call)} as ${place}`, 'an object such as { name: "f", arguments: {} }');

@@ -1,4 +1,5 @@
 import { ServingError } from "../errors.ts";
+import { MAX_PART_BYTES, MAX_PART_CALLS } from "../hooks/text-entries.ts";
 import type { FinishReason, TextUsage, ToolCallPart } from "../hooks/text-request.ts";
 import type { RawHead } from "../pipeline/infer-request.ts";
 import { isObject } from "../tensor/record.ts";
@@ -65,6 +66,7 @@ const TEXTS = ["text", "reasoning", "refusal", "finishReason", "language"];
 
 /** Nothing from a hook thread is trusted. */
 function readPart(body: Uint8Array): TextPart {
+  if (body.length > MAX_PART_BYTES) throw malformed();
   try {
     const part: unknown = JSON.parse(Buffer.from(body.buffer, body.byteOffset, body.byteLength).toString());
     if (isPart(part)) return part;
@@ -91,7 +93,7 @@ function isTextOrAbsent(value: unknown): boolean {
 }
 
 function hasCalls({ toolCalls = [] }: { readonly toolCalls?: unknown }): boolean {
-  if (!Array.isArray(toolCalls)) return false;
+  if (!Array.isArray(toolCalls) || toolCalls.length > MAX_PART_CALLS) return false;
   return toolCalls.every(
     (call) =>
       isObject(call) && typeof call.arguments === "string" && isTextOrAbsent(call.name) && isTextOrAbsent(call.id),

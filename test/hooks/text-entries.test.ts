@@ -72,6 +72,7 @@ describe("an answer with a text", () => {
     ["chat", { usage: { promptTokens: -1 } }, "returned usage with -1; expected whole numbers"],
     ["chat", { toolCalls: ["f"] }, "returned a string as toolCalls[0]; expected an object"],
     ["chat", { toolCalls: [{ name: "f", arguments: [1] }] }, "returned an array as toolCalls[0].arguments"],
+    ["chat", { toolCalls: new Array(129) }, "129 toolCalls at once; expected 128 at most; yield more in further parts"],
     ["chat", "x".repeat(4 * 1024 * 1024), "bytes at once; expected 4194304 at most; yield a long text in pieces"],
   ])("of %s may not be %j", (name, returned, message) => {
     expect(() => seal(name, returned)).toThrow(message);

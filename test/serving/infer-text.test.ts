@@ -1,5 +1,5 @@
 import { expect, it } from "vitest";
-import { inferNumbers } from "../../src/serving/infer-text.ts";
+import { inferNumbers, inferText } from "../../src/serving/infer-text.ts";
 import type { Lease } from "../../src/serving/inference-service.ts";
 import { createTensor } from "../../src/tensor/tensor.ts";
 
@@ -19,4 +19,18 @@ it("takes one score for each document, and a vector for each text", async () => 
   expect(await ask("rerank", 2, 1)).toMatchObject({ rows: 2, columns: 1, promptTokens: 7 });
   expect(await ask("embed", 2, 3)).toMatchObject({ rows: 2, columns: 3 });
   await expect(ask("rerank", 2, 3)).rejects.toThrow("malformed answer");
+});
+
+it("takes no part with more bytes, or calls of tools, than hooks may send", async () => {
+  const take = async (part: object) => {
+    const body = Buffer.from(JSON.stringify(part));
+    const outputs = { kind: "tensors", tensors: { body: createTensor("uint8", [body.length], body) } };
+    const lease = { infer: async () => ({ outputs, metadata: {}, status: 200, contentType: "" }) } as unknown as Lease;
+    const call = { metadata: {} } as never;
+    await inferText(lease, { entry: "chat", request: new Uint8Array(0), call, take: async () => {} });
+  };
+  const call = { name: "f", arguments: "" };
+  await take({ toolCalls: new Array(128).fill(call) });
+  await expect(take({ toolCalls: new Array(129).fill(call) })).rejects.toThrow("malformed answer");
+  await expect(take({ text: "x".repeat(4 * 1024 * 1024) })).rejects.toThrow("malformed answer");
 });

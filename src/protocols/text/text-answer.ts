@@ -10,6 +10,8 @@ const MAX_KEPT = 4 * 1024 * 1024;
 const MAX_REPEATED = 1024 * 1024;
 /** Parts of an answer that is kept, with the calls in them: more than any model gives tokens in one answer. */
 const MAX_PIECES = 256 * 1024;
+/** Calls of tools, which the last part of some streams has all of. */
+const MAX_CALLS = 4096;
 /** Segments and words of a sound, each of which is written beside the texts: those of hours. */
 const MAX_SPANS = 32 * 1024;
 /** Memory of a part, or of a call, beside its characters. */
@@ -217,6 +219,7 @@ export class TextAnswer {
   }
 
   #beginCall(name: string, id = newId(this.#writer.callPrefix)): TextStep {
+    if (this.#calls.length === MAX_CALLS) throw tooLong(`${MAX_CALLS} calls of tools`);
     const call = { id, name, arguments: "" };
     return { kind: "call", index: this.#calls.push(call) - 1, call };
   }

@@ -60,5 +60,9 @@ describe("an answer in parts", () => {
     expect(() => {
       for (let part = 0; part <= 2048; part++) alternating.partsOf({ reasoning: "a", text: "b" });
     }).toThrow(refused("4096 items"));
+    const called = answerTo();
+    const toolCalls = new Array(128).fill({ id: "", name: "f", arguments: "" });
+    for (let part = 0; part < 32; part++) called.partsOf({ toolCalls });
+    expect(() => called.partsOf({ toolCalls })).toThrow(refused("4096 calls of tools"));
   });
 });
