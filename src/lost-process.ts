@@ -1,10 +1,10 @@
 import { ERROR_INFO, errorInfo } from "./error-info.ts";
 import { type ErrorDetail, isErrorDetails } from "./errors.ts";
 
-/** A `google.rpc.ErrorInfo` of a request that was lost since the process that ran its model ended under it. */
+/** A `google.rpc.ErrorInfo` of a request that was lost since the process that ran its model or its hooks ended under it. */
 export const LOST_PROCESS: ErrorDetail = errorInfo("MODEL_PROCESS_ENDED");
 
-/** The same for a thread of hooks or of a model, or a process of hooks, that ended under it, or hung in it. */
+/** The same for a thread of hooks or of a model that ended under it, or hung in it. */
 export const LOST_THREAD: ErrorDetail = errorInfo("THREAD_ENDED");
 
 /** Checks if the details of an error have a {@link LOST_PROCESS}, through however many threads they came. */

@@ -2,6 +2,7 @@ import { Metadata } from "@grpc/grpc-js";
 import { expect, test } from "vitest";
 import type { ServerOptions } from "../../src/server/server-options.ts";
 import { createEventLog } from "../helpers/event-log.ts";
+import { findPython } from "../helpers/find-python.ts";
 import { connectKserve, streamKserve } from "../helpers/kserve-grpc.ts";
 import { startServer } from "../helpers/start-server.ts";
 import { tempFolder } from "../helpers/temp-folder.ts";
@@ -31,6 +32,15 @@ export async function preprocess({ x }) {
   while (x.data[0] === 667);
   return { x };
 }`;
+
+const PYTHON_HOOKS = `
+import os
+def preprocess(inputs, ctx):
+    if inputs["x"][0] >= 666:
+        os._exit(3)
+    return inputs
+`;
+const python = findPython("The end of a process of Python hooks", ["numpy"]);
 
 function toRequest(value: number) {
   const input = { name: "x", datatype: "INT32", shape: [1], contents: { int_contents: [value] } };
@@ -164,3 +174,14 @@ test("a request that ends a hook thread, or hangs in it, is known", async () => 
   expect((await ask(666, large)).status).toBe(400);
   expect((await ask(5, large)).status).toBe(200);
 });
+
+test.skipIf(python === undefined)(
+  "a client that ends the process of Python hooks with one request after another has to wait",
+  async () => {
+    const hooks = `${tempFolder({ "hooks.py": PYTHON_HOOKS })}/hooks.py`;
+    const { ask, kill } = await start({ stages: [{ driver: "null" }], hooks, options: { python: python as string } });
+    for (let value = 700; value < 704; value++) await kill(value);
+    expect(await ask(1)).toMatchObject({ status: 429, retry: expect.stringMatching(/^\d+$/) });
+    expect((await ask(1, { client: "two" })).status).toBe(200);
+  },
+);

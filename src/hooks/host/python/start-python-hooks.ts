@@ -3,7 +3,7 @@ import { fileURLToPath } from "node:url";
 import { startWithFirst } from "../../../drivers/python/first-python.ts";
 import { PythonProcess, SLOTS } from "../../../drivers/python/python-process.ts";
 import { failedPrecondition, ServingError } from "../../../errors.ts";
-import { LOST_THREAD } from "../../../lost-process.ts";
+import { LOST_PROCESS } from "../../../lost-process.ts";
 import type { Logger } from "../../../observability/logger.ts";
 import { processors } from "../../../platform/machine/container.ts";
 import { createTensor } from "../../../tensor/tensor.ts";
@@ -193,7 +193,7 @@ function processEndReason({ why, file, stuck }: ProcessEnd): {
   readonly forClient: ServingError;
   readonly forLog: ServingError;
 } {
-  const details = [LOST_THREAD];
+  const details = [LOST_PROCESS];
   if (stuck !== undefined)
     return { forClient: new ServingError(stuck.code, stuck.message, { details }), forLog: stuck };
   const what = `Python process ${why}; ${adviceFor(why)}`;
