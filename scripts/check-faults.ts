@@ -1,12 +1,24 @@
 /**
  * Lets the Nth call of the system fail, for every kind of call and every N of a clean run, on small tasks of the built
- * server: `npm run check -- faults`, with `--sample` some of each. What has to come of it is an answer, an error, or
- * an exit code other than 0 with a message; and the next start in the same folders, without faults, has to answer
- * right. Needs Linux and gcc.
+ * server: `npm run check -- faults`, with `--sample` the first, the middle and the last of each. What has to come of it is an
+ * answer, an error, or an exit code other than 0 with a message, with no more descriptors and memory than without; and
+ * the next start in the same folders, without faults, has to answer right, and leaves no other files in the caches.
+ * Needs Linux and gcc.
  */
 import { execFileSync, spawn } from "node:child_process";
 import { once } from "node:events";
-import { closeSync, mkdirSync, mkdtempSync, openSync, readdirSync, readSync, rmSync, writeFileSync } from "node:fs";
+import {
+  closeSync,
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  openSync,
+  readdirSync,
+  readFileSync,
+  readSync,
+  rmSync,
+  writeFileSync,
+} from "node:fs";
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { constants, tmpdir } from "node:os";
@@ -36,10 +48,12 @@ const COMMON = [
 ];
 /** Runs at a time. */
 const LANES = 3;
-/** Scenarios of a sample, and faults of each kind in each of them. */
-const [SAMPLE, SAMPLED] = [["isolated model", "download"], 1];
+/** Scenarios of a sample. */
+const SAMPLE = ["isolated model", "download"];
 /** Descriptors more than before that are no leak: connections of the runner, folders that are looked at. */
 const SPARE = 4;
+/** Memory more than before that is no leak: heaps are collected at any time. */
+const SPARE_MB = 64;
 
 const isSample = process.argv.includes("--sample");
 const every = Number(/^--every=(\d+)$/.exec(process.argv.find((word) => word.startsWith("--every=")) ?? "")?.[1] ?? 1);
@@ -58,6 +72,10 @@ interface Outcome {
   readonly wasHit: boolean;
   readonly answer: Answer;
   readonly descriptors: number;
+  /** The server's own memory, which it shares with no process. */
+  readonly memoryMb: number;
+  /** Files in its caches at its end. */
+  readonly cached: readonly string[];
   readonly problems: readonly string[];
 }
 
@@ -77,14 +95,16 @@ async function run(scenario: Scenario, place: Place, fault?: Fault): Promise<Out
   if (given === LATE) problems.push("a request hangs");
   if (typeof given === "string" && !given.includes(RIGHT) && server.isRunning())
     problems.push(`wrong answer: ${given.slice(0, 200)}`);
-  const descriptors = countDescriptors(server.pid);
+  const pid = serverOf(server.pid, server.isSupervised);
+  const [descriptors, memoryMb] = [countDescriptors(pid), readMemoryMb(pid)];
   server.kill("SIGTERM");
   const exit = await within(END_MS, server.closed);
   server.kill("SIGKILL");
   if (exit === LATE) problems.push("it does not end");
   else if (typeof http !== "string" && exit === 0) problems.push("it ends with 0 before it served");
   else if (exit !== 0 && server.output() === "") problems.push(`it ends with ${exit} and no message`);
-  return { ...readState(state), answer: given === LATE ? 0 : given, descriptors, problems };
+  const cached = filesIn(join(place.folder, "cache"));
+  return { ...readState(state), answer: given === LATE ? 0 : given, descriptors, memoryMb, cached, problems };
 }
 
 interface Started {
@@ -106,7 +126,8 @@ function startServer(flags: readonly string[], { place, state, fault }: Started)
     LD_PRELOAD: library,
     KSERVING_SHUTDOWN_DELAY: "0",
   };
-  const own = flags.includes("--supervisor") ? [] : ["--no-supervisor"];
+  const isSupervised = flags.includes("--supervisor");
+  const own = isSupervised ? [] : ["--no-supervisor"];
   const child = spawn(process.execPath, ["bin/kserving.cjs", ...COMMON, ...flags, ...own], {
     env,
     stdio: ["ignore", "pipe", "pipe"],
@@ -122,6 +143,7 @@ function startServer(flags: readonly string[], { place, state, fault }: Started)
   });
   return {
     pid: child.pid as number,
+    isSupervised,
     ready,
     closed: once(child, "close").then(([code, signal]) => (signal ?? code) as number | string),
     isRunning: () => child.exitCode === null && child.signalCode === null,
@@ -164,6 +186,29 @@ function countDescriptors(pid: number): number {
   }
 }
 
+/** The supervisor's child, which serves; 0 if there is none. */
+function serverOf(pid: number, isSupervised: boolean): number {
+  if (!isSupervised) return pid;
+  try {
+    return Number.parseInt(readFileSync(`/proc/${pid}/task/${pid}/children`, "utf8"), 10) || 0;
+  } catch {
+    return 0;
+  }
+}
+
+function readMemoryMb(pid: number): number {
+  try {
+    const kb = /^Pss_Anon:\s+(\d+) kB$/m.exec(readFileSync(`/proc/${pid}/smaps_rollup`, "utf8"))?.[1];
+    return Number(kb ?? 0) / 1024;
+  } catch {
+    return 0;
+  }
+}
+
+function filesIn(folder: string): readonly string[] {
+  return existsSync(folder) ? readdirSync(folder, { recursive: true }).map(String) : [];
+}
+
 function readState(path: string): { readonly counts: readonly number[]; readonly wasHit: boolean } {
   const bytes = Buffer.alloc(8 * (KINDS.length + 1));
   const file = openSync(path, "r");
@@ -188,8 +233,12 @@ async function tryFault(scenario: Scenario, fault: Fault, clean: Outcome): Promi
   const problems = [...outcome.problems];
   const leaked = outcome.descriptors - clean.descriptors;
   if (leaked > SPARE) problems.push(`${leaked} descriptors more than without a fault`);
+  const grownMb = outcome.memoryMb - clean.memoryMb;
+  if (grownMb > SPARE_MB) problems.push(`${Math.round(grownMb)} MB more than without a fault`);
   if (outcome.wasHit) {
     const after = await run(scenario, place);
+    const left = after.cached.filter((name) => !clean.cached.includes(name));
+    if (left.length > 0) problems.push(`the caches have ${left.slice(0, 5)}`);
     if (typeof after.answer !== "string" || !after.answer.includes(RIGHT))
       problems.push(`the next start answers ${after.answer}`);
     problems.push(...after.problems.map((problem) => `next start: ${problem}`));
@@ -203,16 +252,21 @@ async function tryFault(scenario: Scenario, fault: Fault, clean: Outcome): Promi
   return outcome.answer === 0 ? "ended" : "error";
 }
 
+/** The calls that fail, of so many. */
+function chosenOf(count: number): readonly number[] {
+  if (isSample) return count === 0 ? [] : [...new Set([1, Math.ceil(count / 2), count])];
+  return Array.from({ length: Math.ceil(count / every) }, (_, index) => 1 + index * every);
+}
+
 const failures: string[] = [];
 
 async function tryScenario(scenario: Scenario): Promise<void> {
   const clean = await run(scenario, newPlace());
   if (typeof clean.answer !== "string" || clean.problems.length > 0)
     throw new Error(`${scenario.name} fails without a fault: ${clean.answer} ${clean.problems}`);
-  const faults = clean.counts.flatMap((count, kind) => {
-    const step = isSample ? Math.max(1, Math.ceil(count / SAMPLED)) : every;
-    return Array.from({ length: Math.ceil(count / step) }, (_, index) => ({ kind, at: 1 + index * step }));
-  });
+  if (clean.descriptors === 0 || clean.memoryMb === 0)
+    throw new Error(`${scenario.name}: the server's descriptors and memory cannot be read`);
+  const faults = clean.counts.flatMap((count, kind) => chosenOf(count).map((at) => ({ kind, at })));
   const outcomes = new Map<string, number>();
   const lane = async () => {
     for (let fault = faults.shift(); fault !== undefined; fault = faults.shift()) {
