@@ -25,6 +25,7 @@ import { bodyDecoders } from "./body-decoders.ts";
 import type { Decoder } from "./decoder.ts";
 import { http2Decoders } from "./http2-decoders.ts";
 import { imageDecoders } from "./image-decoders.ts";
+import { textDecoders } from "./text-decoders.ts";
 
 const MAX_BYTES = 1_000_000;
 const V2 = "/inference.GRPCInferenceService";
@@ -38,6 +39,7 @@ export async function createDecoders(): Promise<Decoder[]> {
     ...kserveDecoders(),
     ...tensorflowDecoders(),
     ...bodyDecoders(),
+    ...textDecoders(),
     ...http2Decoders(),
     ...(await imageDecoders()),
   ];

@@ -19,6 +19,7 @@ import { parseYaml } from "../../src/tensor/codecs/config/yaml.ts";
 import { eachJsonRow } from "../../src/tensor/codecs/csv-to-json-rows.ts";
 import { readNpy, writeNpy } from "../../src/tensor/codecs/npy.ts";
 import { createTensor } from "../../src/tensor/tensor.ts";
+import { loadTokenizer } from "../../src/text/tokenizer.ts";
 import { TEXT_COSTS } from "../platform/limits/text-costs.ts";
 import { longName, makeTar } from "../storage/runtimes/make-tarball.ts";
 import { makeZip } from "../storage/runtimes/make-zip.ts";
@@ -122,6 +123,15 @@ function modelDecoders(): Decoder[] {
         } finally {
           rmSync(where, { recursive: true });
         }
+      },
+    },
+    {
+      name: "a tokenizer.json",
+      samples: ["words", "bert"].map((name) => fixture(`text/${name}/tokenizer.json`)),
+      decode: async (bytes) => {
+        const where = folder();
+        writeFileSync(join(where, "tokenizer.json"), bytes);
+        await loadTokenizer(where).finally(() => rmSync(where, { recursive: true }));
       },
     },
   ];
