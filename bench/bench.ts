@@ -21,6 +21,10 @@ const BENCHMARKS: Readonly<Record<string, Benchmark>> = {
     what: "what the supervisor costs: marks of runs, the start, memory; --quick for 5 rounds",
     run: async (args) => (await import("./supervisor.ts")).runSupervisor(args),
   },
+  accounting: {
+    what: "what the accounts of memory, clients and places take of a tiny request",
+    run: async () => (await import("./accounting.ts")).runAccounting(),
+  },
   metrics: {
     what: "tiny requests with and without metrics; --quick for 5 rounds",
     run: async (args) => (await import("./engine.ts")).runEngine([...args, "--only", "metrics"]),
