@@ -1,9 +1,9 @@
 /**
  * Lets the Nth call of the system fail, for every kind of call and every N of a clean run, on small tasks of the built
- * server: `npm run check -- faults`, with `--sample` the first, the middle and the last of each. What has to come of it is an
- * answer, an error, or an exit code other than 0 with a message, with no more descriptors and memory than without; and
- * the next start in the same folders, without faults, has to answer right, and leaves no other files in the caches.
- * Needs Linux and gcc.
+ * server: `npm run check -- faults`, with `--sample` the first, the middle and the last of each. What has to come of it
+ * is an answer, an error, or an exit code other than 0 with a message, with no more descriptors and memory than
+ * without; and the next start in the same folders, without faults, has to answer right, and leaves no other files in
+ * the caches. Needs Linux and gcc.
  */
 import { execFileSync, spawn } from "node:child_process";
 import { once } from "node:events";

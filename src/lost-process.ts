@@ -1,7 +1,7 @@
 import { ERROR_INFO, errorInfo } from "./error-info.ts";
 import { type ErrorDetail, isErrorDetails } from "./errors.ts";
 
-/** A `google.rpc.ErrorInfo` of a request that was lost since the process that ran its model or its hooks ended under it. */
+/** A `google.rpc.ErrorInfo` of a request that was lost with the process that ran its model, or its hooks. */
 export const LOST_PROCESS: ErrorDetail = errorInfo("MODEL_PROCESS_ENDED");
 
 /** The same for a thread of hooks or of a model that ended under it, or hung in it. */

@@ -116,7 +116,7 @@ export function toPattern(text: string): LinearPattern | undefined {
     rest = rest.slice(token.length);
   }
   try {
-    // JavaScript refuses what is no pattern.
+    // It throws for text that is no pattern.
     new RegExp(tokens.map(([, translated]) => translated).join(""), "u");
     const program: Step[] = [];
     group(new Tokens(tokens).alternatives(), 0)(program);

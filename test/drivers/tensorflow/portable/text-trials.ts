@@ -92,6 +92,8 @@ export const TEXT_TRIALS: OpTrials = {
         ["[!\"#$%&()\\*\\+,-\\./:;<=>?@\\[\\\\\\]^_`{|}~\\']", ""],
         ["^.", "<\\0>"],
         ["o|l", ""],
+        ["(\\w+?)(\\s|$)|\\b.", "[\\1]\\2"],
+        ["(?:([a-m])|([^a-m]){2,3})+", "\\2\\1"],
       ] as const);
       return {
         attr: {
@@ -106,7 +108,7 @@ export const TEXT_TRIALS: OpTrials = {
   StaticRegexFullMatch: {
     dtypes: TEXT,
     make: (random) => ({
-      attr: { pattern: attr.text(random.pick(["a b|12", "[A-Z].*", "\\d+", ".{2}", ""])) },
+      attr: { pattern: attr.text(random.pick(["a b|12", "[A-Z].*", "\\d+", ".{2}", "", "(\\w+)+|.?"])) },
       inputs: [words(random, shape(random, 2))],
     }),
   },
