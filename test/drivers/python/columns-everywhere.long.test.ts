@@ -135,7 +135,7 @@ async function askAsBanner(name: string): Promise<Row> {
   const lease = await server.service.acquire({ model: name });
   const { inputs = [], isTable } = (await lease.exampleInputs?.()) ?? {};
   lease.release();
-  const line = exampleRequest({ name, inputs, isTable, grpcAddress, httpUrl });
+  const line = exampleRequest({ name, inputs, isTable, grpcAddress, httpUrl, serves: () => true }) ?? "";
   const { stdout } = await run("sh", ["-c", line.replace("curl ", "curl -s -w '%{http_code}' ")]);
   expect(stdout, line).toMatch(/200$/);
   return JSON.parse(/ -d '\[(.*)\]'$/.exec(line)?.[1] ?? "");
