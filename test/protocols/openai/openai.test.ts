@@ -212,7 +212,7 @@ describe("a request that cannot be answered", () => {
       CHAT,
       chat([{ type: "file" }]),
       "messages[0].content[0].type",
-      "text, image_url or input_audio",
+      "text, refusal, image_url, input_audio or audio_url",
     ],
     ["an address of an image", CHAT, image("https://a/b.png"), "messages[0].content[0].image_url.url", "not fetched"],
     ["no image", CHAT, image("data:image/png;base64,<>"), "messages[0].content[0].image_url.url", "no image"],
