@@ -1,8 +1,4 @@
-import { invalidArgument } from "../../errors.ts";
 import { defineJob } from "../../platform/codec-host/job.ts";
-import { cutText } from "../../platform/text/cut-text.ts";
-import { kindOf } from "../../platform/text/kind-of.ts";
-import { TEXT_FUNCTIONS } from "../../serving/infer-text.ts";
 import { bytesTag, MAP_ENTRY, tagOf, WIRE, WireReader } from "../../tensor/codecs/protobuf/wire-reader.ts";
 import {
   bytesField,
@@ -13,7 +9,7 @@ import {
   textField,
   type WirePart,
 } from "../../tensor/codecs/protobuf/wire-writer.ts";
-import { createRecord, isObject } from "../../tensor/record.ts";
+import { createRecord } from "../../tensor/record.ts";
 
 /** URL path of a method of kserving.FunctionService. */
 export function functionPath(method: "ListModels" | "CallFunction"): string {
@@ -67,20 +63,31 @@ function encodeCall({ model, name, facts }: CallHead, body: Uint8Array): Buffer 
 /** {@link encodeCall} for a codec thread. */
 export const encodeCallJob = defineJob(import.meta.url, "encodeCallJob", encodeCall);
 
+/** Entries of a map, and the bytes of all of them. */
+interface MapLimits {
+  readonly entries: number;
+  readonly bytes: number;
+}
+
+/** The largest is the JSON of the fields beside a sound: a million characters, of which each may take six bytes. */
+const MAX_FACTS: MapLimits = { entries: 8, bytes: 8 * 1024 * 1024 };
+/** As many as Node takes of an HTTP answer. */
+const MAX_HEADERS: MapLimits = { entries: 2000, bytes: 1024 * 1024 };
+
 /** Reads a CallFunctionRequest, whose body views `bytes`; throws `invalid_argument` for any other bytes. */
 export function decodeCall(bytes: Uint8Array): FunctionCall {
   const reader = new WireReader(bytes, "CallFunctionRequest");
-  const facts = createRecord<string>();
+  const facts = new TextMap(reader, "facts", MAX_FACTS);
   let [model, name, body] = ["", "", NO_BYTES];
   while (reader.hasMore()) {
     const tag = reader.tag();
     if (tag === bytesTag(REQUEST.model)) model = reader.text();
     else if (tag === bytesTag(REQUEST.name)) name = reader.text();
-    else if (tag === bytesTag(REQUEST.facts)) readEntry(reader, facts);
+    else if (tag === bytesTag(REQUEST.facts)) facts.readEntry();
     else if (tag === bytesTag(REQUEST.body)) body = reader.bytes();
     else reader.skip(tag);
   }
-  return { model, name, facts, body };
+  return { model, name, facts: facts.texts, body };
 }
 
 /** The fields of a CallFunctionPart; those that are left out are as if they were empty. */
@@ -101,7 +108,7 @@ export function partFields(part: Partial<FunctionPart>): readonly WirePart[] {
 /** Reads a CallFunctionPart, likewise. */
 export function decodePart(bytes: Uint8Array): FunctionPart {
   const reader = new WireReader(bytes, "CallFunctionPart");
-  const headers = createRecord<string>();
+  const headers = new TextMap(reader, "headers", MAX_HEADERS);
   const texts = { [PART.contentType]: "", [PART.model]: "" };
   let [body, version, isWhole] = [NO_BYTES, 0n, false];
   let error: FunctionPart["error"];
@@ -111,12 +118,13 @@ export function decodePart(bytes: Uint8Array): FunctionPart {
     if (tag === bytesTag(PART.body)) body = reader.bytes();
     else if (tag === tagOf(PART.version, WIRE.varint)) version = reader.int64();
     else if (tag === tagOf(PART.isWhole, WIRE.varint)) isWhole = reader.uint32() !== 0;
-    else if (tag === bytesTag(PART.headers)) readEntry(reader, headers);
+    else if (tag === bytesTag(PART.headers)) headers.readEntry();
     else if (tag === bytesTag(PART.error)) error = readError(reader.nested("Error"));
     else if ((tag & 7) === WIRE.bytes && field in texts) texts[field as keyof typeof texts] = reader.text();
     else reader.skip(tag);
   }
-  return { body, contentType: texts[PART.contentType], headers, model: texts[PART.model], version, isWhole, error };
+  const { [PART.contentType]: contentType, [PART.model]: model } = texts;
+  return { body, contentType, headers: headers.texts, model, version, isWhole, error };
 }
 
 function readError(reader: WireReader): FunctionPart["error"] {
@@ -136,139 +144,35 @@ function textEntries(field: number, texts: Texts): readonly WirePart[] {
   );
 }
 
-function readEntry(message: WireReader, texts: Record<string, string>): void {
-  const entry = message.nested("entry");
-  let [key, text] = ["", ""];
-  while (entry.hasMore()) {
-    const tag = entry.tag();
-    if (tag === bytesTag(MAP_ENTRY.key)) key = entry.text();
-    else if (tag === bytesTag(MAP_ENTRY.value)) text = entry.text();
-    else entry.skip(tag);
+/** A map of texts in a message; its limits hold for entries of the same name too. */
+class TextMap {
+  readonly texts = createRecord<string>();
+  readonly #message: WireReader;
+  readonly #name: string;
+  readonly #limits: MapLimits;
+  #entries = 0;
+  #bytes = 0;
+
+  constructor(message: WireReader, name: string, limits: MapLimits) {
+    this.#message = message;
+    this.#name = name;
+    this.#limits = limits;
   }
-  texts[key] = text;
-}
 
-type FunctionName = (typeof TEXT_FUNCTIONS)[number];
-type Check = (value: unknown, place: string) => void;
-type Checks = Readonly<Record<string, Check>>;
-
-/**
- * Checks a call that a client has written by itself, so that a function gets what its type promises, as it does from
- * the protocols. Throws `invalid_argument` with the place.
- */
-export function checkCall({ name, facts, body }: FunctionCall): void {
-  if (!isFunction(name))
-    throw invalidArgument(`There is no function ${cutText(name)}; expected ${TEXT_FUNCTIONS.join(", ")}.`);
-  const known: readonly string[] = FACTS[name] ?? [];
-  const unknown = Object.keys(facts).find((each) => !known.includes(each));
-  if (unknown !== undefined)
-    throw wrong(`facts.${cutText(unknown)}`, "a fact", known.length === 0 ? "none" : known.join(", "));
-  if (facts.choice !== undefined && !/^\d{1,6}$/.test(facts.choice))
-    throw wrong("facts.choice", cutText(facts.choice), "a whole number from 0 on");
-  if (name === "transcribe") {
-    if (body.length === 0) throw wrong("body", "empty", "the bytes of a sound");
-    checkMembers(readJson(facts.request ?? "", "facts.request"), "request", REQUESTS.transcribe);
-    return;
+  readEntry(): void {
+    const entry = this.#message.nested("entry");
+    this.#entries++;
+    this.#bytes += entry.left;
+    const { entries, bytes } = this.#limits;
+    if (this.#entries > entries || this.#bytes > bytes)
+      throw this.#message.malformed(`it has more than ${entries} ${this.#name}, or than ${bytes} bytes of them`);
+    let [key, text] = ["", ""];
+    while (entry.hasMore()) {
+      const tag = entry.tag();
+      if (tag === bytesTag(MAP_ENTRY.key)) key = entry.text();
+      else if (tag === bytesTag(MAP_ENTRY.value)) text = entry.text();
+      else entry.skip(tag);
+    }
+    this.texts[key] = text;
   }
-  const text = Buffer.from(body.buffer, body.byteOffset, body.byteLength).toString(
-    "utf8",
-    0,
-    requestBytes(facts, body),
-  );
-  checkMembers(readJson(text, "body"), "body", REQUESTS[name]);
-}
-
-/** Facts that a call may have. */
-const FACTS: Readonly<Partial<Record<FunctionName, readonly string[]>>> = {
-  chat: ["fetched", "choice"],
-  complete: ["choice"],
-  transcribe: ["request"],
-};
-
-/** {@link checkCall} for a codec thread. */
-export const checkCallJob = defineJob(import.meta.url, "checkCallJob", checkCall);
-
-function isFunction(name: string): name is FunctionName {
-  return (TEXT_FUNCTIONS as readonly string[]).includes(name);
-}
-
-/** Bytes of the request before the files behind it. */
-function requestBytes({ fetched }: FunctionCall["facts"], body: Uint8Array): number {
-  if (fetched === undefined) return body.length;
-  const told = readJson(fetched, "facts.fetched");
-  checkMembers(told, "facts.fetched", {
-    requestBytes: size,
-    media: listOf((one, place) => checkMembers(one, place, { mediaType: text, bytes: size }), 0),
-  });
-  const { requestBytes: own, media } = told as { requestBytes: number; media: readonly { bytes: number }[] };
-  const all = media.reduce((sum, { bytes }) => sum + bytes, own);
-  if (all !== body.length) throw wrong("body", `${body.length} bytes`, `${all}, as facts.fetched has it`);
-  return own;
-}
-
-function readJson(written: string, place: string): unknown {
-  try {
-    return JSON.parse(written);
-  } catch {
-    throw wrong(place, "no JSON", "an object");
-  }
-}
-
-function checkMembers(value: unknown, place: string, checks: Checks): void {
-  object(value, place);
-  const members = value as Readonly<Record<string, unknown>>;
-  for (const [name, check] of Object.entries(checks)) check(members[name], `${place}.${name}`);
-}
-
-const text: Check = (value, place) => expect(typeof value === "string", value, place, "a text");
-const object: Check = (value, place) => expect(isObject(value), value, place, "an object");
-const size: Check = (value, place) =>
-  expect(Number.isSafeInteger(value) && (value as number) >= 0, value, place, "a number of bytes");
-const count: Check = (value, place) =>
-  expect(Number.isSafeInteger(value) && (value as number) > 0, value, place, "a whole number from 1 on");
-
-function expect(isRight: boolean, value: unknown, place: string, expected: string): void {
-  if (!isRight) throw wrong(place, kindOf(value), expected);
-}
-
-function listOf(check: Check, atLeast: 0 | 1): Check {
-  return (value, place) => {
-    if (!Array.isArray(value)) throw wrong(place, kindOf(value), "a list");
-    if (value.length < atLeast) throw wrong(place, "empty", "a list with one element at least");
-    for (const [index, each] of value.entries()) check(each, `${place}[${index}]`);
-  };
-}
-
-const ROLES: readonly unknown[] = ["system", "user", "assistant", "tool"];
-const TYPES: readonly unknown[] = ["text", "image", "audio"];
-
-const content: Check = (value, place) => {
-  object(value, place);
-  const one = value as Readonly<Record<string, unknown>>;
-  if (!TYPES.includes(one.type)) throw wrong(`${place}.type`, kindOf(one.type), TYPES.join(", "));
-  if (one.type === "text") text(one.text, `${place}.text`);
-  else if (one.url === undefined) checkMembers(one, place, { mediaType: text, base64: text });
-};
-
-const message: Check = (value, place) => {
-  checkMembers(value, place, { content: listOf(content, 0), toolCalls: listOf(object, 0) });
-  const { role } = value as { readonly role?: unknown };
-  if (!ROLES.includes(role)) throw wrong(`${place}.role`, kindOf(role), ROLES.join(", "));
-};
-
-const TEXT_CHOICES: Checks = { stop: listOf(text, 0), more: object };
-
-/** Members that the requests of functions have in any case, with what they are. */
-const REQUESTS: Readonly<Record<FunctionName, Checks>> = {
-  chat: { ...TEXT_CHOICES, messages: listOf(message, 1), tools: listOf(object, 0), responseFormat: object },
-  complete: { ...TEXT_CHOICES, prompt: text },
-  embed: { texts: listOf(text, 1), more: object },
-  rerank: { query: text, documents: listOf(text, 1), more: object },
-  transcribe: { task: text, mediaType: text, timestamps: listOf(text, 0), more: object },
-  speak: { text, format: text, more: object },
-  generateImage: { prompt: text, count, more: object },
-};
-
-function wrong(place: string, came: string, expected: string) {
-  return invalidArgument(`${place} is ${came}; expected ${expected}.`);
 }

@@ -2,8 +2,7 @@ import { invalidArgument, ServingError, STATUS } from "../../errors.ts";
 import { frameBytes, framedBytes, frameParts } from "../../grpc/framed-message.ts";
 import type { GrpcProtocolOptions, StreamExchange, StreamMethod, UnaryMethod } from "../../grpc/grpc-route.ts";
 import { logFailure } from "../../observability/log-failure.ts";
-import type { Logger } from "../../observability/logger.ts";
-import { encodeInThread } from "../../platform/codec-host/codec-jobs.ts";
+import { decodeInThread } from "../../platform/codec-host/codec-jobs.ts";
 import { LARGE_MESSAGE_BYTES } from "../../platform/codec-host/large-message.ts";
 import { SMALL_REQUEST_BYTES } from "../../platform/limits/transport-limits.ts";
 import { cutText } from "../../platform/text/cut-text.ts";
@@ -12,15 +11,8 @@ import type { InferenceService } from "../../serving/inference-service.ts";
 import { describeModel } from "../kserve/model-ref.ts";
 import type { Protocol } from "../protocol.ts";
 import { leaseFor } from "../text/lease-for.ts";
-import {
-  checkCall,
-  checkCallJob,
-  decodeCall,
-  type FunctionCall,
-  type FunctionPart,
-  functionPath,
-  partFields,
-} from "./function-messages.ts";
+import { readCall, readCallJob } from "./called-function.ts";
+import { type FunctionCall, type FunctionPart, functionPath, partFields } from "./function-messages.ts";
 import { type ToldModel, toModelList } from "./model-facts.ts";
 
 /** The service kserving.FunctionService, by which `kserving proxy` answers requests about texts and media. */
@@ -62,12 +54,12 @@ async function listModels(service: InferenceService): Promise<readonly ToldModel
   return Promise.all(told);
 }
 
-function callMethod(service: InferenceService, { log }: GrpcProtocolOptions): StreamMethod {
+function callMethod(service: InferenceService, options: GrpcProtocolOptions): StreamMethod {
   return async (exchange) => {
     for await (const message of exchange.messages) {
       exchange.isWorking = true;
       exchange.record.received(message.length);
-      return await new CalledFunction(exchange, log).answer(message, service);
+      return await new CalledFunction(exchange, options).answer(message, service);
     }
     throw invalidArgument("CallFunction has no request; expected one message.");
   };
@@ -76,12 +68,12 @@ function callMethod(service: InferenceService, { log }: GrpcProtocolOptions): St
 /** One call of a function, on the way of its answer or its parts. */
 class CalledFunction {
   readonly #exchange: StreamExchange;
-  readonly #log: Logger;
+  readonly #options: GrpcProtocolOptions;
   #count = 0;
 
-  constructor(exchange: StreamExchange, log: Logger) {
+  constructor(exchange: StreamExchange, options: GrpcProtocolOptions) {
     this.#exchange = exchange;
-    this.#log = log;
+    this.#options = options;
   }
 
   async answer(message: Uint8Array, service: InferenceService): Promise<void> {
@@ -106,12 +98,10 @@ class CalledFunction {
   }
 
   async #read(message: Uint8Array): Promise<FunctionCall> {
-    const request = decodeCall(message);
-    // A thread gets a copy; of a file nothing is looked at but that there is one.
-    const checked = request.name === "transcribe" ? { ...request, body: request.body.slice(0, 1) } : request;
-    if (message.length <= LARGE_MESSAGE_BYTES) checkCall(checked);
-    else await encodeInThread(checkCallJob, [checked], { ...this.#exchange, keepsTensors: true });
-    return request;
+    if (message.length <= LARGE_MESSAGE_BYTES) return readCall(message);
+    const { signal, memory } = this.#exchange;
+    const given = { message, maxBytes: this.#options.maxMessageBytes, signal, memory };
+    return decodeInThread(readCallJob, [message], given);
   }
 
   async #send(part: Partial<FunctionPart>): Promise<void> {
@@ -129,7 +119,7 @@ class CalledFunction {
     const { record, path } = this.#exchange;
     const { code, message } = ServingError.from(reason);
     record.failedWith = code;
-    logFailure({ reason, code, record, path }, this.#log);
+    logFailure({ reason, code, record, path }, this.#options.log);
     await this.#send({ error: { status: STATUS[code].grpc, message: cutText(message) } });
   }
 }

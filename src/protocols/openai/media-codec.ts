@@ -4,7 +4,7 @@ import { soundType } from "../../tensor/media/sound-format.ts";
 import type { Tensor } from "../../tensor/tensor.ts";
 import { type Form, splitForm } from "../split-form.ts";
 import { Members, parseMembers, writeRequest, wrongMember } from "../text/members.ts";
-import type { TextWish } from "../text/text-wish.ts";
+import { MAX_IMAGES, type TextWish } from "../text/text-wish.ts";
 
 const FORMATS = ["json", "text", "srt", "verbose_json", "vtt"] as const;
 /** Forms of the text of a sound. */
@@ -157,8 +157,6 @@ export interface ImagesWish {
   readonly request: Uint8Array;
 }
 
-/** Pictures of one request: as many as OpenAI makes. */
-const MAX_IMAGES = 10;
 const SIZE = /^([1-9]\d{0,4})x([1-9]\d{0,4})$/;
 
 /** Reads a request for pictures. Throws likewise. */

@@ -14,7 +14,7 @@ export interface MediaAddress {
 /** Characters of an address. */
 const MAX_ADDRESS = 8192;
 /** Addresses of one request. */
-const MAX_ADDRESSES = 16;
+export const MAX_ADDRESSES = 16;
 
 /** Reads an address that a member has; undefined if it is something else, such as a data URI. */
 export function readAddress(place: Members, name: string, type: MediaAddress["type"]): MediaAddress | undefined {

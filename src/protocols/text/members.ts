@@ -22,7 +22,7 @@ function shownValue(value: unknown): string {
 }
 
 /** Items of a list: messages, parts of one, images, tools, calls. */
-const MAX_OBJECTS = 4096;
+export const MAX_OBJECTS = 4096;
 
 /** Limits of a number. */
 interface NumberLimits {
@@ -156,19 +156,24 @@ const MAX_MEMBERS = 128 * 1024;
 
 /** Reads a body that is one JSON object; throws `invalid_argument` for any other. */
 export function parseMembers(body: Uint8Array): Members {
-  const value = parseJson(body);
-  if (isObject(value)) return new Members(value);
-  throw invalidArgument(`The body is ${kindOf(value)}; expected a JSON object.`);
+  return new Members(parseObject(body, "The body"));
 }
 
-function parseJson(body: Uint8Array): unknown {
-  if (body.length === 0) throw invalidArgument("The body is empty; expected a JSON object.");
-  checkJsonExtent(body, "send less at once", MAX_MEMBERS);
+/** Reads such an object, which messages call by that name; it may have so many times the members of a body. */
+export function parseObject(json: Uint8Array, name: string, growth = 1): Readonly<Record<string, unknown>> {
+  const value = parseJson(json, name, growth);
+  if (isObject(value)) return value;
+  throw invalidArgument(`${name} is ${kindOf(value)}; expected a JSON object.`);
+}
+
+function parseJson(json: Uint8Array, name: string, growth: number): unknown {
+  if (json.length === 0) throw invalidArgument(`${name} is empty; expected a JSON object.`);
+  checkJsonExtent(json, "send less at once", growth * MAX_MEMBERS);
   try {
-    return JSON.parse(new TextDecoder("utf-8", { fatal: true }).decode(body));
+    return JSON.parse(new TextDecoder("utf-8", { fatal: true }).decode(json));
   } catch (reason) {
     const what = reason instanceof SyntaxError ? publicText(reason) : "it is not UTF-8";
-    throw invalidArgument(`The body is not JSON: ${what}`, reason);
+    throw invalidArgument(`${name} is not JSON: ${what}`, reason);
   }
 }
 

@@ -31,8 +31,10 @@ interface TextRequest {
   readonly facts?: Readonly<Record<string, string>>;
 }
 
+/** Pictures of one request: as many as OpenAI makes. */
+export const MAX_IMAGES = 10;
 /** Texts that end an answer: the most that OpenAI takes is four, other servers take more. */
-const MAX_STOPS = 64;
+export const MAX_STOPS = 64;
 
 /** Reads the texts that end an answer: one, or a list. */
 export function readStop(body: Members, name = "stop"): readonly string[] {

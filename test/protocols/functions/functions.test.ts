@@ -18,14 +18,16 @@ interface Call {
   readonly name?: string;
   readonly facts?: Record<string, string>;
   readonly body?: unknown;
+  /** Bytes in place of all these. */
+  readonly raw?: Buffer;
 }
 
 /** The parts of an answer to a call that a client of gRPC has written by itself. */
-async function call({ model = "talk", name = "chat", facts = {}, body = {} }: Call) {
+async function call({ model = "talk", name = "chat", facts = {}, body = {}, raw }: Call) {
   const client = createGrpcClient((await serve()).grpcAddress, { maxMessageBytes: 2 ** 28 });
   onTestFinished(() => client.close());
   const bytes = Buffer.from(typeof body === "string" ? body : JSON.stringify(body));
-  const message = await encodeCallJob.run({ model, name, facts }, bytes);
+  const message = raw ?? (await encodeCallJob.run({ model, name, facts }, bytes));
   const given = { message, call: { metadata: {}, signal: new CancelSource() } };
   const parts = [];
   for await (const part of callStream(client, functionPath("CallFunction"), given))
@@ -59,10 +61,10 @@ const FETCHED = JSON.stringify({ requestBytes: 10, media: [{ mediaType: "image/p
 const WRONG: readonly (readonly [Call, string, string])[] = [
   [{ name: "predict" }, "invalid_argument", "There is no function predict; expected chat, complete"],
   [{ name: "POST /score" }, "invalid_argument", "There is no function POST /score"],
-  [{ body: "{" }, "invalid_argument", "body is no JSON"],
-  [{ body: [] }, "invalid_argument", "body is an array; expected an object"],
+  [{ body: "{" }, "invalid_argument", "body is not JSON"],
+  [{ body: [] }, "invalid_argument", "body is an array; expected a JSON object"],
   [{ body: chat() }, "invalid_argument", "body.messages is empty"],
-  [{ body: chat(7) }, "invalid_argument", "body.messages[0] is a number; expected an object"],
+  [{ body: chat(7) }, "invalid_argument", "body.messages[0] is 7; expected an object"],
   [{ body: chat(message("hi")) }, "invalid_argument", "body.messages[0].content is a string; expected a list"],
   [{ body: chat(message([], { role: "root" })) }, "invalid_argument", "body.messages[0].role"],
   [{ body: chat(message([{ type: "video" }])) }, "invalid_argument", "content[0].type"],
@@ -75,12 +77,54 @@ const WRONG: readonly (readonly [Call, string, string])[] = [
   [{ facts: { fetched: "{}" }, body: "{}" }, "invalid_argument", "facts.fetched.requestBytes is undefined"],
   [{ name: "embed", body: { texts: [], more: {} } }, "invalid_argument", "body.texts is empty"],
   [{ name: "transcribe", body: "" }, "invalid_argument", "body is empty; expected the bytes of a sound"],
-  [{ name: "transcribe", body: "RIFF" }, "invalid_argument", "facts.request is no JSON"],
+  [{ name: "transcribe", body: "RIFF" }, "invalid_argument", "facts.request is empty"],
   [{ name: "generateImage", body: { prompt: "a", count: 0, more: {} } }, "invalid_argument", "body.count"],
   [{ name: "speak", body: { text: "a", format: "wav", more: {} } }, "not_found", "The model talk does not answer this"],
   [{ model: "plain", body: chat(message([])) }, "not_found", "The model plain does not answer this"],
   [{ model: "tlk", body: chat(message([])) }, "not_found", "Request for unknown model: 'tlk'"],
 ];
+
+/** An entry of facts without a name and a value. */
+const NO_FACT = "1a00";
+const deep = (levels: number) => `{"more":${"[".repeat(levels)}${"]".repeat(levels)}}`;
+const address = { type: "image", url: "https://a.example/b.png" };
+const picture = { type: "image", mediaType: "image/png", base64: "AAAA" };
+const MANY: readonly (readonly [name: string, Call, told: string])[] = [
+  ["facts", { raw: Buffer.from(NO_FACT.repeat(9), "hex") }, "it has more than 8 facts"],
+  ["facts in a large message", { raw: Buffer.from(NO_FACT.repeat(100_000), "hex") }, "it has more than 8 facts"],
+  ["levels", { body: deep(1001) }, "nested more than 1000 levels"],
+  ["members", { body: `{"more":{${'"a":0,'.repeat(300_000)}"b":0}}` }, "members; send less"],
+  ["messages", { body: chat(...Array(4097).fill(message([]))) }, "body.messages is a list of 4097 items"],
+  ["stops", { body: { ...chat(message([])), stop: Array(65).fill("a") } }, "body.stop is a list of 65 items"],
+  ["texts", { name: "embed", body: { texts: Array(2049).fill("a"), more: {} } }, "body.texts is a list of 2049 texts"],
+  ["pictures", { name: "generateImage", body: { prompt: "a", count: 1e15, more: {} } }, "whole number from 1 to 10"],
+  ["bytes of no image", { body: chat(message([picture])) }, "content[0].base64 is no image"],
+  ["addresses", { body: chat(message([address])) }, "facts.fetched is about 0 files; expected 1"],
+  ["seed", { body: { ...chat(message([])), seed: "1" } }, "body.seed is a string; expected a whole number"],
+  [
+    "temperature",
+    { body: JSON.stringify(chat(message([]))).replace("{", '{"temperature":1e999,') },
+    "a number from 0 on",
+  ],
+  ["maxTokens", { body: { ...chat(message([])), maxTokens: 0.5 } }, "body.maxTokens is 0.5"],
+];
+
+test.each(MANY)("a call with too many, or wrong, %s is refused as over the other protocols", async (_, given, told) => {
+  await expect(call(given)).rejects.toMatchObject({ code: "invalid_argument", message: expect.stringContaining(told) });
+});
+
+test("a file that was fetched is what its first bytes say", async () => {
+  const request = JSON.stringify(chat(message([address])));
+  const media = (mediaType: string) => [{ mediaType, bytes: 8 }];
+  const send = (mediaType: string, file: string) => {
+    const facts = { fetched: JSON.stringify({ requestBytes: request.length, media: media(mediaType) }) };
+    return call({ facts, body: request + file });
+  };
+  // The first bytes of GIF are text.
+  expect(await send("image/gif", "GIF89a..")).not.toEqual([]);
+  await expect(send("image/png", "GIF89a..")).rejects.toMatchObject({ code: "invalid_argument" });
+  await expect(send("image/gif", "GIX89a..")).rejects.toMatchObject({ code: "invalid_argument" });
+});
 
 test.each(WRONG)("the call %j is refused with %s: %s", async (given, code, told) => {
   await expect(call(given)).rejects.toMatchObject({ code, message: expect.stringContaining(told) });
