@@ -82,7 +82,9 @@ export class ProxyTargets {
     });
     // Lists are empty then, as if the server had no models.
     if (told === undefined && model !== undefined) throw new ServingError("not_found", UNTOLD);
-    const { index, acquire } = new ToldService(told ?? [], model !== undefined, (ref) => this.#lease(ref));
+    // Without a name all are told, of which the caller may know some alone.
+    const isOne = model !== undefined && model !== "";
+    const { index, acquire } = new ToldService(told ?? [], isOne, (ref) => this.#lease(ref));
     const { withModels: _, ...service } = this.toService();
     return { ...service, index, acquire };
   }
@@ -151,7 +153,7 @@ export class ProxyTargets {
 }
 
 const UNTOLD =
-  "The server behind this one does not tell which functions for texts its models have; expected a kserving of this version, or a newer one.";
+  "The server behind this one does not tell which functions for texts its models have; expected a kserving of this version, or a newer one, whose --protocols leaves out no functions.";
 
 /** Logs that the server behind a proxy cannot be reached, and that it can be again; returns a function that ends it. */
 export function watchTarget(

@@ -106,8 +106,10 @@ export class ToldService implements Pick<InferenceService, "index" | "acquire"> 
   /** Rejects with `not_found` for models that the server has not. */
   readonly acquire = async (ref: ModelRef): Promise<Lease> => {
     const description = this.#describe(ref);
-    // The name is that of the client: its server knows aliases, and which version is to answer.
-    return { ...this.#lease(ref), description, passesOn: true };
+    // A name is that of the client: its server knows aliases, and which version is to answer. The only model that is
+    // told need not be the only one of the server.
+    const model = ref.model || description.model;
+    return { ...this.#lease({ ...ref, model }), description, passesOn: true };
   };
 
   #describe({ model, version }: ModelRef): ServableDescription {
@@ -132,7 +134,7 @@ export class ToldService implements Pick<InferenceService, "index" | "acquire"> 
 }
 
 function byVersion(one: ToldModel, other: ToldModel): number {
-  return one.version < other.version ? -1 : 1;
+  return one.version === other.version ? 0 : one.version < other.version ? -1 : 1;
 }
 
 function toState({ model, version, unavailableReason, description }: ToldModel): ServableState {
