@@ -64,9 +64,13 @@ const NO_FACTS = {};
 const MAX_TOLD_BYTES = 4 * 1024 * 1024;
 const TEXTS = ["text", "reasoning", "refusal", "finishReason", "language"];
 
-/** Nothing from a hook thread is trusted. */
+/** Nothing from a hook thread, or from another server, is trusted. */
 function readPart(body: Uint8Array): TextPart {
-  if (body.length > MAX_PART_BYTES) throw malformed();
+  if (body.length > MAX_PART_BYTES)
+    throw new ServingError(
+      "unavailable",
+      `A part of the answer has ${body.length} bytes; expected ${MAX_PART_BYTES} at most.`,
+    );
   try {
     const part: unknown = JSON.parse(Buffer.from(body.buffer, body.byteOffset, body.byteLength).toString());
     if (isPart(part)) return part;

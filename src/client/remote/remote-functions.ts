@@ -21,11 +21,20 @@ export async function listRemoteModels(
   const message = encodeAs("kserving.ListModelsRequest", { model: model ?? "" });
   try {
     const answer = await callUnary(client, functionPath("ListModels"), { message, call });
+    if (answer.message.length > MAX_LIST_BYTES) throw tooMuchTold(answer.message.length);
     return await readAnswer(() => fromModelList(decodeMessage("kserving.ListModelsResponse", answer.message)));
   } catch (reason) {
     if (ServingError.from(reason).code !== "unimplemented") throw reason;
     return undefined;
   }
+}
+
+/** Bytes of a list of models, which the main thread reads: its texts have a million characters at most. */
+const MAX_LIST_BYTES = 4 * 1024 * 1024;
+
+function tooMuchTold(bytes: number): ServingError {
+  const message = `The server behind this one tells ${bytes} bytes about its models; expected ${MAX_LIST_BYTES} at most.`;
+  return new ServingError("unavailable", message);
 }
 
 /** A request for a function of the hooks of another server's model. */
