@@ -1,4 +1,5 @@
 import { createHash } from "node:crypto";
+import { ServingError } from "../../errors.ts";
 import type { InferenceService, ModelsCall } from "../../serving/inference-service.ts";
 import type { ServableDescription } from "../../serving/servable-description.ts";
 import { describeModel } from "../kserve/model-ref.ts";
@@ -11,10 +12,19 @@ const TAG = ":latest";
 /** The name of the model that Ollama's name means, which may have the tag that stands for none. */
 export async function servedName(model: string, service: InferenceService, call: ModelsCall): Promise<string> {
   if (!model.endsWith(TAG)) return model;
-  const known = await knowing(service, call);
+  const name = model.slice(0, -TAG.length);
+  const known = await knowing(service, call, model).catch(ifUnknown);
+  if (known === undefined) return name;
+  // Another server, which has been asked for it by its whole name, tells of no others.
+  if (known !== service) return model;
   const served = known.nameOf?.(model) ?? model;
   const isServed = served !== model || known.index({ loadable: true }).some((one) => one.model === model);
-  return isServed ? model : model.slice(0, -TAG.length);
+  return isServed ? model : name;
+}
+
+/** A caller that may not name a model with the tag may name the one without it. */
+function ifUnknown(reason: unknown): undefined {
+  if (!["not_found", "permission_denied"].includes(ServingError.from(reason).code)) throw reason;
 }
 
 /** Tells of every model that answers requests about texts, as `GET /api/tags`, or as `GET /api/ps`, which is more. */
