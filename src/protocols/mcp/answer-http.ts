@@ -31,7 +31,8 @@ export async function answerHttp(exchange: HttpExchange, service: InferenceServi
   if (received instanceof RpcError) return refusal(received, null, false);
   const headers = headersOf(exchange);
   const lent = {
-    ...{ service: await knowing(service, call), call, headers, maxBytes: exchange.maxMessageBytes },
+    ...{ service, call, headers, maxBytes: exchange.maxMessageBytes },
+    known: onceAsked(() => knowing(service, call)),
     write: ((outputs) => exchange.encode(writeOutputsJob, [outputs])) satisfies ToolCall["write"],
     hold: (bytes: number) => exchange.hold(bytes),
     failed: (reason: unknown) => noteFailure(reason, exchange, log),
@@ -102,11 +103,29 @@ function isRefused(message: Message, headers: RoutingHeaders): boolean {
   }
 }
 
-async function answerOne(message: Message, context: MessageContext): Promise<HttpAnswer> {
-  const { headers } = context;
+/** Of the same request, what needs the models asks for them once. */
+function onceAsked<Result>(ask: () => Promise<Result>): () => Promise<Result> {
+  let asked: Promise<Result> | undefined;
+  return () => {
+    asked ??= ask();
+    return asked;
+  };
+}
+
+/** What a request lends to its messages, of which some need to know all models. */
+interface Lent extends MessageContext {
+  readonly known: () => Promise<InferenceService>;
+}
+
+/** Requests that are answered with what is known of the models. */
+const ABOUT_MODELS: readonly unknown[] = ["tools/list", "tools/call"];
+
+async function answerOne(message: Message, context: Lent): Promise<HttpAnswer> {
+  const { headers, known } = context;
   try {
     checkMessage({ message, headers });
-    const body = await answerMessage(message, context);
+    const isAboutModels = message.id !== undefined && ABOUT_MODELS.includes(message.method);
+    const body = await answerMessage(message, isAboutModels ? { ...context, service: await known() } : context);
     return body === undefined ? ACCEPTED : { contentType: JSON_TYPE, body };
   } catch (reason) {
     if (!(reason instanceof RpcError)) throw reason;
@@ -122,7 +141,7 @@ function refusal(error: RpcError, id: Message["id"] | null, isOfNow: boolean): H
 }
 
 /** Answers a list of messages one after the other, as the revisions before 2025-06-18 have it. */
-async function answerBatch(received: Received, lent: Omit<MessageContext, "inputs">): Promise<HttpAnswer> {
+async function answerBatch(received: Received, lent: Omit<Lent, "inputs">): Promise<HttpAnswer> {
   const { messages } = received;
   try {
     checkBatch(messages, lent.headers?.version);
