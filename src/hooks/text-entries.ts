@@ -93,8 +93,7 @@ function ofHook<Made>(name: TextFunctionName, make: () => Made): Made {
 function readRequest({ facts: { fetched = null, choice = 0 }, body }: RawCall): unknown {
   const told: Fetched = fetched === null ? { requestBytes: body.length, media: [] } : JSON.parse(String(fetched));
   const sent = JSON.parse(body.toString("utf8", 0, told.requestBytes)) as Pick<ChatRequest, "messages" | "seed">;
-  // Of several choices each has a seed of its own, or they would be one and the same.
-  const request = sent.seed === undefined ? sent : { ...sent, seed: sent.seed + Number(choice) };
+  const request = sent.seed === undefined ? sent : { ...sent, seed: seedOf(sent.seed, Number(choice)) };
   const { messages } = request;
   if (messages === undefined) return request;
   let at = told.requestBytes;
@@ -105,6 +104,12 @@ function readRequest({ facts: { fetched = null, choice = 0 }, body }: RawCall): 
     return { type, mediaType: value.mediaType, bytes: new Uint8Array(body.subarray(at - value.bytes, at)) };
   };
   return { ...request, messages: messages.map((message) => withContent(message, next)) };
+}
+
+/** Of several choices each has a seed of its own, or they would be one and the same: behind the last one is 0. */
+function seedOf(seed: number, choice: number): number {
+  const left = Number.MAX_SAFE_INTEGER - seed;
+  return choice <= left ? seed + choice : choice - left - 1;
 }
 
 /** Facts about what the server has fetched. */

@@ -40,6 +40,21 @@ describe("functions of a hook file about texts", () => {
   });
 });
 
+it("each choice has a seed of its own, which is a whole number behind the largest one too", () => {
+  const entry = textEntries({ chat: (request: unknown) => request }, "my.ts", false)?.get("chat");
+  const seedAt = (seed: number, choice: string) => {
+    const body = Buffer.from(JSON.stringify({ seed, messages: [] }));
+    return entry?.call({ facts: { choice }, body } as never, {} as never);
+  };
+  expect([seedAt(7, "0"), seedAt(7, "2")]).toMatchObject([{ seed: 7 }, { seed: 9 }]);
+  const most = Number.MAX_SAFE_INTEGER;
+  expect(["0", "1", "2"].map((choice) => seedAt(most, choice))).toMatchObject([
+    { seed: most },
+    { seed: 0 },
+    { seed: 1 },
+  ]);
+});
+
 describe("an answer with a text", () => {
   it("is a text, or an object, of which arguments become text", () => {
     expect(textOf(sealed("chat", "hi"))).toEqual({ text: "hi" });
