@@ -1,4 +1,6 @@
-import { describe, expect, it } from "vitest";
+import { describe, expect, it, onTestFinished } from "vitest";
+import { createGrpcClient } from "../../src/client/remote/grpc-client.ts";
+import { listRemoteModels } from "../../src/client/remote/remote-functions.ts";
 import { OPTIONAL_PROTOCOLS } from "../../src/platform/limits/settings/protocol-settings.ts";
 import { PROTOCOLS } from "../../src/server/protocols.ts";
 import { connectKserve } from "../helpers/kserve-grpc.ts";
@@ -65,6 +67,17 @@ it("leaves out those behind a -, in the form of their clients' errors", async ()
   expect([status, JSON.parse(text)]).toMatchObject([404, { error: { type: "not_found_error" } }]);
   expect(await send(httpUrl, "/api/chat")).toEqual(isOff("ollama"));
   expect(await send(httpUrl, "/v1/messages")).not.toEqual(isOff("anthropic"));
+});
+
+it("leaves out the functions, for proxies too", async () => {
+  const list = async (servedProtocols: string) => {
+    const { grpcAddress } = await startServer({ models, servedProtocols });
+    const client = createGrpcClient(grpcAddress, { maxMessageBytes: 2 ** 20 });
+    onTestFinished(() => client.close());
+    return listRemoteModels(client, { metadata: {}, signal: new AbortController().signal }, undefined);
+  };
+  expect(await list("-functions")).toBe(undefined);
+  expect(await list("all")).toMatchObject([{ model: "m" }]);
 });
 
 it.each(["openai,-ollama", "grpc", "", "openai,"])("refuses %j", async (servedProtocols) => {

@@ -3,7 +3,7 @@ import { BOTH, SERVE, type Setting } from "./setting.ts";
 /** Names of the protocols that may be left out. */
 export const OPTIONAL_PROTOCOLS = [
   ...["openai", "ollama", "anthropic", "kserve", "kserve-v1", "tensorflow-serving", "simple-tensorflow-serving"],
-  ...["kibernetika", "sagemaker"],
+  ...["kibernetika", "sagemaker", "functions"],
 ] as const;
 const NAME = `(?:${OPTIONAL_PROTOCOLS.join("|")})`;
 
@@ -28,7 +28,7 @@ export const PROTOCOL_SETTINGS = {
     placeholder: "NAMES",
     default: "all",
     help: "protocols that are served; -NAME leaves one out",
-    details: `Their names are ${OPTIONAL_PROTOCOLS.map((name) => `\`${name}\``).join(", ")}; write \`--protocols=-ollama,-anthropic\` for all but these. The page needs \`kserve\`.`,
+    details: `Their names are ${OPTIONAL_PROTOCOLS.map((name) => `\`${name}\``).join(", ")}; write \`--protocols=-ollama,-anthropic\` for all but these. The page needs \`kserve\`, and requests about texts that come by a \`kserving proxy\` need \`functions\`.`,
     commands: BOTH,
   },
   /** Sends raw `tensor_content` instead of typed fields in TensorFlow Serving answers. Default false. */
