@@ -51,7 +51,7 @@ function head({ page, mcp, serves }: Documented): readonly string[] {
   return [
     "# kserving",
     "",
-    `> A model server, version ${readVersion()}. ${howToCall(serves)}`,
+    `> A model server, version ${readVersion()}. ${howToCall({ page, mcp, serves })}`,
     "",
     '- Bytes that are not text, such as images, are {"b64": "BASE64"}. Null is a missing value where a model takes tables.',
     ...(serves("kibernetika") ? FORMS : []),
@@ -70,12 +70,13 @@ const FORMS = [
 ];
 
 /** The simplest way there is; without the two protocols that take plain JSON the documents say how. */
-function howToCall(serves: Documented["serves"]): string {
+function howToCall({ page, mcp, serves }: Documented): string {
   if (serves("kibernetika"))
     return "POST JSON to /predict/NAME to run a model: an object with a value for each input, or a list of rows.";
   if (serves("tensorflow-serving"))
     return 'POST {"inputs": …} to /v1/models/NAME:predict to run a model: an object with a value for each input.';
-  return "The documents below say how a model is run.";
+  if (page || mcp || serves("kserve")) return "The documents below say how a model is run.";
+  return "Clients of the protocols that it serves run its models.";
 }
 
 function aboutModel(

@@ -1,5 +1,7 @@
 import { expect, test } from "vitest";
 import type { Hooks } from "../../../src/hooks/hooks.ts";
+import { llmsText } from "../../../src/protocols/http-standard/llms-text.ts";
+import type { InferenceService } from "../../../src/serving/inference-service.ts";
 import { authFiles, basic } from "../../access/auth-fixture.ts";
 import { tellingDriver } from "../../helpers/echo-driver.ts";
 import { startServer } from "../../helpers/start-server.ts";
@@ -82,6 +84,13 @@ test("a model with functions for texts has a request of the route that calls the
   expect(text.match(/OpenAI/g)).toHaveLength(1);
   const { httpUrl: without } = await startServer({ models, servedProtocols: "-openai" });
   expect(await read(without)).not.toContain("OpenAI");
+});
+
+test("documents are pointed to where there are some", async () => {
+  const service = { index: () => [] } as unknown as InferenceService;
+  const tell = (mcp: boolean) => llmsText(service, { page: false, mcp, serves: (name) => name === "openai" });
+  expect(await tell(true)).toContain("documents below");
+  expect(await tell(false)).toContain("Clients of the protocols that it serves run its models.");
 });
 
 test("a caller reads of the models that it may know of", async () => {
