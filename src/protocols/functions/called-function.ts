@@ -19,8 +19,8 @@ type Checks = Readonly<Record<string, Check>>;
 type Values = Readonly<Record<string, unknown>>;
 
 /**
- * Reads a CallFunctionRequest, whose body views `message`. A client may have written it by itself, so it is checked that
- * a function gets what its type promises, as it does from the protocols. Throws `invalid_argument` with the place.
+ * Reads a CallFunctionRequest, whose body views `message`. A client may have written it by itself, so it is checked
+ * that a function gets what its type promises, as it does from the protocols. Throws `invalid_argument` with the place.
  */
 export function readCall(message: Uint8Array): FunctionCall {
   const call = decodeCall(message);
