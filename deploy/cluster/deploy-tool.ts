@@ -16,8 +16,13 @@ export function deployTool(name: keyof typeof TOOLS, folder: string): string {
   mkdirSync(folder, { recursive: true });
   if (existsSync(program)) return program;
   runCommand("env", [`GOBIN=${folder}`, "CGO_ENABLED=0", "go", "install", TOOLS[name]]);
-  // Go names a program by its folder.
-  const [built = name] = TOOLS[name].split("/").at(-1)?.split("@", 1) ?? [];
+  const built = builtName(TOOLS[name]);
   if (built !== name) renameSync(join(folder, built), program);
   return program;
+}
+
+/** The name that Go gives to the program of a package: that of its folder, but for one that is a major version. */
+export function builtName(versioned: string): string {
+  const [path = ""] = versioned.split("@", 1);
+  return path.split("/").findLast((folder) => !/^v\d+$/.test(folder)) ?? path;
 }
