@@ -19,6 +19,9 @@ COLUMN_TYPES = {"long": "int64", "integer": "int32", "double": "float64", "float
 
 DATE = "2020-01-31"
 
+# Before pandas 2, each text is read by itself, in whatever form it has.
+ISO_8601 = {"format": "ISO8601"} if int(pd.__version__.partition(".")[0]) >= 2 else {}
+
 CALLERS_FAULTS = ("INVALID_PARAMETER_VALUE", "BAD_REQUEST")
 
 
@@ -88,7 +91,7 @@ class Framework(EstimatorFramework):
             if is_empty and not each.required and dtype in ("int64", "int32"):
                 absent.append(each.name)
             elif each.type.name == "datetime":
-                casts[each.name] = _as_dates(values)
+                casts[each.name] = _as_dates(values, is_empty)
             elif dtype in ("bytes", "bool"):
                 casts.update(_as_objects(values, is_empty, dtype))
             elif _fits(values.to_numpy(), np.dtype(dtype)):
@@ -126,16 +129,20 @@ def _as_objects(values, is_empty, dtype):
     return {}
 
 
-def _as_dates(values):
-    """Texts as dates and times of UTC without a zone, which is what MLflow has, where all of them are ISO 8601's."""
+def _as_dates(values, is_empty):
+    """Texts as dates and times of UTC without a zone, which is what MLflow has, where all of them are ISO 8601's; missing ones alone as no dates. MLflow reads the texts of other forms."""
+    if is_empty:
+        return pd.to_datetime(values.astype(object))
     if values.dtype != object:
         return values
-    dates = pd.to_datetime(values, format="ISO8601", errors="coerce", utc=True).dt.tz_localize(None)
+    dates = pd.to_datetime(values, errors="coerce", utc=True, **ISO_8601).dt.tz_localize(None)
     wrong = (dates.isna() & values.notna()).to_numpy()
-    if wrong.any():
+    if not wrong.any():
+        return dates
+    if pd.isna(pd.to_datetime(values[wrong].iloc[0], errors="coerce")):
         row, value = first_row(values.to_numpy(), wrong)
         raise invalid(f'Row {row}, "{values.name}": the value is {value}; expected a date such as {DATE} or {DATE}T12:30:00Z.')
-    return dates
+    return values
 
 
 def _fits(values, dtype):
