@@ -60,7 +60,7 @@ export function* eachJsonRow(text: string, empty = '""', known: readonly CsvColu
     // Most texts lack nothing, and are read once.
     if (fields.some(isDoubtful)) isNumeric ??= numericColumns(text, columns);
     const values = fields.map(
-      (field, index) => ofKind(field, kinds[index]) ?? toJson(field, isNumeric?.(index) ?? false, empty),
+      (field, index) => ofKind(field, kinds[index], empty) ?? toJson(field, isNumeric?.(index) ?? false, empty),
     );
     yield columns === 1 ? values[0]! : `[${values.join(",")}]`;
   }
@@ -75,9 +75,12 @@ function kindsOf(first: readonly string[], known: readonly CsvColumn[]): readonl
 
 const WORD_OF_TRUTH = /^(?:(true)|false)$/i;
 
-/** The JSON of a field whose column is known to have texts, or truth; undefined for any other, and for empty ones. */
-function ofKind(field: string, kind: CsvColumn["kind"] | undefined): string | undefined {
-  if (kind === undefined || field.trim() === "") return undefined;
+/** The JSON of a field whose column is known to have texts, or truth; undefined for any other, and for no truth. */
+function ofKind(field: string, kind: CsvColumn["kind"] | undefined, empty: string): string | undefined {
+  const isEmpty = field.trim() === "";
+  // Texts of digits make no numbers of the missing ones beside them.
+  if (isEmpty && kind === "text") return empty;
+  if (kind === undefined || isEmpty) return undefined;
   if (kind === "text") return JSON.stringify(plainText(field));
   const word = WORD_OF_TRUTH.exec(plainText(field));
   if (word !== null) return String(kind === "truth" ? word[1] !== undefined : Number(word[1] !== undefined));
