@@ -125,21 +125,25 @@ function inferSpecs(instances: JsonList, known: KnownInputs, budget: DecodeBudge
   });
 }
 
-/** The dtype of an input's values without a spec; booleans beside others are numbers where the rules say so. */
+/** The dtype of an input's values without a spec; booleans and numbers beside each other are numbers by such rules. */
 export function dtypeOfValues(
   values: readonly JsonValue[],
   name: string,
   { floats = "float32", likely, rules }: KnownInputs,
 ): DType {
   const dtype = inferDType(values, floats, likely?.(name));
-  const mayMix = dtype === "bool" && rules?.truthIsNumber === true;
-  const isMixed = (value: JsonValue) =>
-    isMissingOrNumber(value) || (isJsonList(value) && value.some(isMissingOrNumber));
-  return mayMix && values.some(isMixed) ? floats : dtype;
+  if (rules?.truthIsNumber !== true || dtype === "bytes") return dtype;
+  const isOther = dtype === "bool" ? isMissingOrNumber : isTruth;
+  const isMixed = values.some((value) => isOther(value) || (isJsonList(value) && value.some(isOther)));
+  return isMixed ? floats : dtype;
 }
 
 function isMissingOrNumber(value: JsonValue): boolean {
   return value === null || value instanceof JsonNumbers;
+}
+
+function isTruth(value: JsonValue): boolean {
+  return typeof value === "boolean";
 }
 
 /** The tensors of an object with a value for each input. Throws `invalid_argument` for one that lacks an input. */
