@@ -4,7 +4,7 @@ import re
 
 import numpy as np
 
-from ..errors import invalid, missing_input
+from ..errors import invalid, listed, missing_input
 from .estimators import EstimatorFramework, to_rows
 from .features import MOST_CATEGORIES
 from .pickles import load_pickle
@@ -18,6 +18,9 @@ NO_MISSING = re.compile(r"contains? NaN|unknown categories \[nan\]|missing value
 
 # Columns that a message names.
 MOST_PLACES = 10
+# Characters of an error in which values are looked for, and such values of a column.
+MOST_TOLD = 10_000
+MOST_TRIED = 100
 
 
 class Framework(EstimatorFramework):
@@ -58,18 +61,23 @@ class Framework(EstimatorFramework):
                 raise invalid(f'The values of "{name}" {said}.', reason="WRONG_DTYPE", field=name, expected=expected) from error
 
     def _refuse_values(self, inputs, names, error):
-        """Names the row and the column of the first category that no encoder knows, or of missing values where the model takes none everywhere."""
+        """Names the row and the column of the first category that the error says no encoder knows, or of missing values where the model takes none everywhere."""
+        said = str(error)
+        has_unknown, lacks = UNKNOWN_CATEGORY in said, NO_MISSING.search(said)
+        if not has_unknown and not lacks:
+            return
         columns = {name: to_column(name, to_rows({name: inputs[name]})) for name in names}
-        kinds = self.kinds(names) if UNKNOWN_CATEGORY in str(error) else {}
+        kinds = self.kinds(names) if has_unknown else {}
+        told = said.partition(UNKNOWN_CATEGORY)[2].rpartition(" in column")[0][:MOST_TOLD]
         for name, values in columns.items():
             known = kinds.get(name, {}).get("categories", [])
-            unknown = np.array([value not in known for value in values.tolist()], bool)
-            if 0 < len(known) < MOST_CATEGORIES and unknown.any():
-                row, value = first_row(values, unknown)
-                raise invalid(f'Row {row}, "{name}": the value is {value}; the model knows {", ".join(map(str, known))}.') from error
-        missing = {name: values != values for name, values in columns.items()}
+            row = _row_told(values.tolist(), set(known), told) if 0 < len(known) < MOST_CATEGORIES else None
+            if row is not None:
+                row, value = first_row(values, np.arange(len(values)) == row)
+                raise invalid(f'Row {row}, "{name}": the value is {value}; the model knows {listed(map(str, known))}.') from error
+        missing = {name: values != values for name, values in columns.items()} if lacks else {}
         places = [f'"{name}" (row {first_row(columns[name], found)[0]})' for name, found in missing.items() if found.any()]
-        if places and NO_MISSING.search(str(error)):
+        if places:
             raise invalid(f"The model does not take missing values in all of its columns; there are some in {', '.join(places[:MOST_PLACES])}.") from error
 
     def rows(self, inputs):
@@ -77,6 +85,24 @@ class Framework(EstimatorFramework):
         rows = super().rows(inputs)
         is_column = getattr(rows, "dtype", None) == object and rows.ndim == 2 and rows.shape[1] == 1
         return rows.reshape(-1) if is_column and self._takes_documents else rows
+
+
+def _row_told(values, known, told):
+    """The index of the first value that is not known and stands among those of an error; None if there is none among the first that are not known."""
+    tried = set()
+    for row, value in enumerate(values):
+        if value in known:
+            continue
+        # Each missing value is one of its own.
+        key = "nan" if value != value else repr(value)
+        if key in tried:
+            continue
+        if len(key) <= len(told) and re.search(rf"(?<![\w.+-]){re.escape(key)}(?![\w.])", told):
+            return row
+        tried.add(key)
+        if len(tried) == MOST_TRIED:
+            break
+    return None
 
 
 def takes_documents(estimator):
