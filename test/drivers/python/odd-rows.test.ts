@@ -29,6 +29,8 @@ frame = pd.DataFrame({"age": random.rand(200), "self": of("Paris", "Rome"), "zip
 target = np.where((frame["self"] == "Rome") ^ (frame.zip == "01234"), "yes", "no")
 columns = make_column_transformer((SimpleImputer(), ["age"]), (OneHotEncoder(), ["self", "zip", "member"]), remainder="passthrough")
 joblib.dump(make_pipeline(columns, LogisticRegression()).fit(frame, target), at("columns.joblib"))
+lenient = make_column_transformer((OneHotEncoder(handle_unknown="ignore"), ["self"]), (OneHotEncoder(), ["zip"]))
+joblib.dump(make_pipeline(lenient, LogisticRegression()).fit(frame[["self", "zip"]], target), at("lenient.joblib"))
 categories = frame.astype({"self": "category", "zip": "category"})
 lightgbm.LGBMClassifier(n_estimators=5, n_jobs=1, verbose=-1).fit(categories, target).booster_.save_model(at("columns.lgb"))
 options = {"iterations": 5, "depth": 2, "verbose": False, "thread_count": 1, "allow_writing_files": False}
@@ -70,6 +72,7 @@ const serve = shareServer(() => {
   return {
     models: {
       sklearn: of("sklearn", "columns.joblib", { ...own, allow_pickle: "true" }),
+      lenient: of("sklearn", "lenient.joblib", { ...own, allow_pickle: "true" }),
       lightgbm: of("lightgbm", "columns.lgb", own),
       catboost: of("catboost", "columns.cbm", own),
       mlflow: of("mlflow", "mlflow", { python: mlflowPython, allow_pickle: "true" }),
@@ -103,7 +106,9 @@ describe.skipIf(python === undefined || lacksMlflow !== undefined)("odd rows", {
     const columns = Object.keys(ROW).map((name) => [name, rows.map((row) => row[name as keyof typeof row])]);
     expect(await ask(model, Object.fromEntries(columns))).toEqual(expected);
     // Truth and numbers are one kind to them.
-    expect(await ask(model, [ROW, { ...ROW, member: 1 }])).toEqual(await ask(model, [ROW, ROW]));
+    const alike = await ask(model, [ROW, ROW]);
+    expect(await ask(model, [ROW, { ...ROW, member: 1 }])).toEqual(alike);
+    expect(await ask(model, [{ ...ROW, member: 1 }, ROW])).toEqual(alike);
   });
 
   it.each(["lightgbm", "catboost"])("of %s may lack truth, and any other value", async (model) => {
@@ -115,6 +120,7 @@ describe.skipIf(python === undefined || lacksMlflow !== undefined)("odd rows", {
   it.each<[string, unknown, string]>([
     ["an unknown category", [ROW, { ...ROW, self: "Oslo" }], `Row 2, "self": the value is 'Oslo'; the model knows`],
     ["a missing one", `${CSV}1,Rome,,true,1\n`, 'Row 1, "zip": the value is missing; the model knows 01234, 98765.'],
+    ["an empty one among texts of digits", "1,Rome,01234,true,1\n1,Rome,,true,1\n", 'Row 2, "zip": the value is missing'],
     ["a missing number", [{ ...ROW, size: null, age: null }], 'there are some in "age" (row 1), "size" (row 1).'],
     ["missing truth", [ROW, { ...ROW, member: null }], 'there are some in "member" (row 2).'],
     ["a text for a number", `${CSV}1,Rome,01234,true,1\nold,Rome,01234,true,1\n`, "element: 1 key: age of"],
@@ -124,6 +130,13 @@ describe.skipIf(python === undefined || lacksMlflow !== undefined)("odd rows", {
   ])("with %s are refused with their row and column", async (_, rows, message) => {
     expect(await ask("sklearn", rows)).toEqual(expect.stringMatching(/^400 /));
     expect(await ask("sklearn", rows)).toEqual(expect.stringContaining(message));
+  });
+
+  it("are refused for the category that the encoder names, and not for one that another ignores", async () => {
+    const expected = `400 Row 2, "zip": the value is '7'; the model knows 01234, 98765.`;
+    const row = { self: "Oslo", zip: "01234" };
+    expect(await ask("lenient", [row, { ...row, zip: "7" }])).toBe(expected);
+    expect(await ask("lenient", [row])).toHaveLength(1);
   });
 
   it("of MLflow have dates of any zone and truth that is missing, and are refused without being told again", async () => {
@@ -138,6 +151,11 @@ describe.skipIf(python === undefined || lacksMlflow !== undefined)("odd rows", {
     expect(await ask("mlflow", "since,member\n2020-01-31,false\n,1\n")).toEqual([
       "datetime64[ns] [Timestamp('2020-01-31 00:00:00'), NaT]",
       "bool [False, True]",
+    ]);
+    expect(await ask("mlflow", [{ since: null, member: true }])).toEqual(["datetime64[ns] [NaT]", "bool [True]"]);
+    expect(await ask("mlflow", [{ since: "01/31/2020", member: true }])).toEqual([
+      "datetime64[ns] [Timestamp('2020-01-31 00:00:00')]",
+      "bool [True]",
     ]);
     expect(await ask("mlflow", [{ since: "soon", member: true }])).toMatch(/^400 Row 1, "since": the value is 'soon'/);
     expect(await ask("mlflow", [{}])).toMatch(/^400 Input "since" is missing/);
