@@ -27,6 +27,7 @@ import { DTYPES, type DType, isDType } from "../../tensor/dtype.ts";
 import { createRecord } from "../../tensor/record.ts";
 import { fitsShape, type TensorSpec, takesImages } from "../../tensor/signature/signature.ts";
 import { createTensor, createTensors, MAX_RANK, type Tensor, type Tensors } from "../../tensor/tensor.ts";
+import { csvColumns } from "../csv-columns.ts";
 import { toPredictBody } from "../sagemaker/http-codec.ts";
 import type { PredictRequest } from "../tensorflow-serving/http-predict.ts";
 import { isNamedInstance } from "../tensorflow-serving/http-rows.ts";
@@ -98,8 +99,6 @@ interface PlainChoice {
   readonly form: PlainForm;
   /** Empty = the default. */
   readonly signature: string;
-  /** Those of a model of tables, for CSV. */
-  readonly columns?: readonly CsvColumn[] | undefined;
 }
 
 /**
@@ -110,22 +109,31 @@ export async function readPlainRequest(
   body: Buffer,
   choice: PlainChoice,
   exchange: HttpExchange,
-): Promise<Pick<PredictRequest, "body" | "parsed" | "form">> {
+): Promise<Pick<PredictRequest, "body" | "convert" | "parsed" | "form">> {
   const { maxMessageBytes } = exchange;
   const { form, signature } = choice;
-  const args = [body, choice, maxMessageBytes] as const;
+  const isLarge = body.length > LARGE_MESSAGE_BYTES;
   const ofValues = { isCsv: form === "csv", isNamedByModel: true };
-  if (body.length > LARGE_MESSAGE_BYTES)
-    return { body: await exchange.decode(toPlainBodyJob, [...args], body), form: ofValues };
-  if (form === "csv") return { body: toPlainBody(...args), form: ofValues };
+  const convert = async (columns?: readonly CsvColumn[]) =>
+    isLarge
+      ? exchange.decode(toPlainBodyJob, [body, { form, signature, columns }, maxMessageBytes], body)
+      : toPlainBody(body, { form, signature, columns }, maxMessageBytes);
+  if (form === "csv")
+    return { body, convert: (description) => convert(csvColumns(description, signature)), form: ofValues };
+  if (isLarge) return { body: await convert(), form: ofValues };
   const budget = new DecodeBudget(maxMessageBytes);
   const root = createRecord<JsonValue>();
   root[form] = parsePlain(body, form, budget);
   return { body, parsed: { root, signature, outputFilter: [], budget, ...ofValues } };
 }
 
+interface PlainBody extends PlainChoice {
+  /** Those of a model of tables, for CSV. */
+  readonly columns?: readonly CsvColumn[] | undefined;
+}
+
 /** The JSON of a request of TensorFlow Serving's REST API that has a body of plain values. */
-function toPlainBody(body: Uint8Array, { form, signature, columns }: PlainChoice, maxBytes: number): Uint8Array {
+function toPlainBody(body: Uint8Array, { form, signature, columns }: PlainBody, maxBytes: number): Uint8Array {
   const head = `{"signature_name":${JSON.stringify(signature)},`;
   if (form !== "csv") return Buffer.concat([Buffer.from(`${head}"${form}":`), body, Buffer.from("}")]);
   return Buffer.concat([Buffer.from(head), toPredictBody(body, form, maxBytes, columns).json.subarray(1)]);

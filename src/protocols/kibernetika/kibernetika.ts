@@ -11,7 +11,6 @@ import { requireSignature } from "../../serving/require-signature.ts";
 import { servedNames } from "../../serving/served-names.ts";
 import { assertOutputs } from "../../tensor/signature/choose-signature.ts";
 import { answeredJson } from "../answered-tensors.ts";
-import { csvColumns } from "../csv-columns.ts";
 import { docsOf } from "../kserve/openapi.ts";
 import type { Protocol } from "../protocol.ts";
 import { answerPredict, type WritePredicted } from "../tensorflow-serving/http-predict.ts";
@@ -108,8 +107,7 @@ async function answerPlain(
   exchange: HttpExchange,
 ): Promise<HttpAnswer> {
   const ref = { model: modelOf(service, choice), ...(choice.version && { version: choice.version }) };
-  const columns = form === "csv" ? await csvColumns(service, ref) : undefined;
-  const request = await readPlainRequest(body, { form, signature: choice.signature, columns }, exchange);
+  const request = await readPlainRequest(body, { form, signature: choice.signature }, exchange);
   const write: WritePredicted = async ({ answer, signature: { spec } }) =>
     toHttpAnswer({ ...answer, spec }, ANY_OUTPUTS, exchange);
   const writePart: WritePredicted = ({ answer, signature: { spec } }) =>

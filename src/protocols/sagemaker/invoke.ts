@@ -9,6 +9,7 @@ import type { HttpAnswer } from "../../proxy/http-route.ts";
 import { acceptedParts, LINES, type PartForm } from "../../proxy/part-form.ts";
 import type { InferenceService, InferResponse, ModelRef } from "../../serving/inference-service.ts";
 import { requireSignature } from "../../serving/require-signature.ts";
+import type { ServableDescription } from "../../serving/servable-description.ts";
 import type { CsvColumn } from "../../tensor/codecs/csv-to-json-rows.ts";
 import { readNpy } from "../../tensor/codecs/npy.ts";
 import type { Signature } from "../../tensor/signature/signature.ts";
@@ -69,15 +70,22 @@ export async function invoke(
   const request = { ref, write, inParts: accepted.inParts };
   if (form === undefined)
     return inForm(await answerEncoded(service, { ...request, body, mediaType }, exchange), accepted, exchange);
-  const columns = form === "csv" ? await csvColumns(service, ref) : undefined;
-  const { json, places, isFrame } = await toJson(body, { form, columns }, exchange);
+  if (form === "csv" && attributes.method === "predict") {
+    const convert = async (description: ServableDescription) =>
+      (await toJson(body, { form, columns: csvColumns(description) }, exchange)).json;
+    return inForm(
+      await answerPredict(service, { ...request, body, convert, form: { isCsv: true } }, exchange),
+      accepted,
+      exchange,
+    );
+  }
+  const { json, places, isFrame } = await toJson(body, { form }, exchange);
   const plain = {
     ...request,
     ...(isFrame && write === undefined && { write: firstPredictions }),
     ...(isFrame && { writePart: (part: Predicted) => toPredictions({ ...part, format: "row" }, exchange, true) }),
     method: attributes.method,
     body: json,
-    form: { isCsv: form === "csv" },
   };
   try {
     return inForm(await answerJson(service, plain, exchange), accepted, exchange);

@@ -30,8 +30,10 @@ import { checkMethodName } from "./method-names.ts";
 /** A predict request of the REST API. */
 export interface PredictRequest {
   readonly ref: ModelRef;
-  /** Its JSON. */
+  /** Its JSON, unless it has to be converted. */
   readonly body: Uint8Array;
+  /** Converts the body to JSON for the model that runs it, the form of whose inputs it needs. */
+  readonly convert?: ((description: ServableDescription) => Promise<Uint8Array>) | undefined;
   /** The JSON as it was read; absent = it is read here. */
   readonly parsed?: PredictBody | undefined;
   /** The form that its values had before they were JSON, and have in it. */
@@ -58,20 +60,24 @@ export async function answerPredict(
   request: PredictRequest,
   exchange: HttpExchange,
 ): Promise<HttpAnswer> {
-  const { ref, body, form = {}, settings, write = toPredictions, inParts, writePart } = request;
+  const { ref, body, convert, form = {}, settings, write = toPredictions, inParts, writePart } = request;
   exchange.record.model = ref.model;
   const call = exchange.callInfo();
   // As in the original, invalid JSON is reported before a missing model; a large body is parsed once the model is
   // known.
-  const isLarge = body.length > LARGE_MESSAGE_BYTES;
-  const read = () => (isLarge ? undefined : parsePredictBody(body, new DecodeBudget(exchange.maxMessageBytes), form));
-  const { parsed = read() } = request;
-  const received = { body, form, parsed, settings, call };
+  const { parsed = convert ? undefined : parseSmall(body, form, exchange) } = request;
+  const received = { body, convert, form, parsed, settings, call };
   const lease = await service.acquire(ref, call);
   const choice = typeof inParts === "function" ? inParts(lease.description) : inParts;
   if (choice === undefined) return write(await infer(lease, received, exchange), exchange);
   const run: PartedPredict["run"] = (send) => infer(lease, received, exchange, send);
   return answerPredictedParts(choice, { run, write, writePart }, exchange);
+}
+
+function parseSmall(body: Uint8Array, form: ValuesForm, { maxMessageBytes }: HttpExchange): PredictBody | undefined {
+  return body.length > LARGE_MESSAGE_BYTES
+    ? undefined
+    : parsePredictBody(body, new DecodeBudget(maxMessageBytes), form);
 }
 
 /** A request whose answer may come in parts, which `send` takes. */
@@ -128,10 +134,9 @@ export async function toPredictions(
   return { contentType: "application/json", ...(await textAnswer(text, exchange)), ...versionHeaders(answer) };
 }
 
-interface ReceivedPredict {
-  readonly body: Uint8Array;
+interface ReceivedPredict extends Pick<PredictRequest, "body" | "convert"> {
   readonly form: ValuesForm;
-  /** Undefined for a large body. */
+  /** Undefined for a large body, and for one that has to be converted. */
   readonly parsed: PredictBody | undefined;
   readonly settings: ProtocolSettings | undefined;
   readonly call: CallOptions;
@@ -143,10 +148,13 @@ async function infer(
   exchange: HttpExchange,
   send?: (part: Predicted) => Promise<void>,
 ): Promise<Predicted> {
-  const { parsed, settings, call } = received;
+  const { convert, form, settings, call } = received;
   try {
     const { description } = lease;
-    const large = parsed === undefined ? await decodeLarge(received, description.signatures, exchange) : undefined;
+    const body = convert ? await convert(description) : received.body;
+    const parsed = convert ? parseSmall(body, form, exchange) : received.parsed;
+    const large =
+      parsed === undefined ? await decodeLarge({ body, form }, description.signatures, exchange) : undefined;
     const { signature: name, outputFilter } = large ?? (parsed as PredictBody);
     const used = parsed ? usedNames(parsed) : { inputs: Object.keys(large?.inputs ?? {}), outputs: outputFilter };
     const signature = findSignature(name, description, used);
@@ -162,7 +170,7 @@ async function infer(
 }
 
 function decodeLarge(
-  { body, form }: ReceivedPredict,
+  { body, form }: Pick<ReceivedPredict, "body" | "form">,
   signatures: ServableDescription["signatures"],
   exchange: HttpExchange,
 ): Promise<PredictMessage> {
