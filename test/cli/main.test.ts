@@ -106,7 +106,9 @@ describe("what cannot be had ends with 1 and one line", () => {
   test("a folder with models that is none itself, by their names", async () => {
     const folder = tempFolder({ "a.onnx": "", "b.xml": "", "notes.txt": "" });
     const { code, stderr } = await runCommand(["--port", "0", "--model-path", folder]);
-    expect(oneLine(stderr)).toContain(`"${folder}" has several models (a.onnx, b.xml); expected one`);
+    expect(oneLine(stderr)).toContain(
+      `"${folder}" has several models; expected one, or the path of one. It holds a.onnx, b.xml.`,
+    );
     expect(code).toBe(1);
   });
 

@@ -7,7 +7,7 @@ import zipfile
 import torch
 
 from .. import user_module
-from ..errors import HostError, last_lines, one_line, refused
+from ..errors import HostError, last_lines, listed, one_line, refused
 from .pickles import other_version
 
 ENDINGS = (".pt", ".pth", ".pt2", ".ts", ".bin", ".ckpt", ".torchscript")
@@ -45,8 +45,9 @@ def _find_file(path):
     files = sorted(name for name in os.listdir(path) if name.endswith(ENDINGS))
     if len(files) == 1:
         return os.path.join(path, files[0])
-    found = f"it has {', '.join(files)}; give the path of one" if files else f"it has none; expected one ending in {', '.join(ENDINGS)}"
-    raise refused(f'The folder "{path}" should have one model file: {found}.')
+    found = "it has several; give the path of one" if files else f"it has none; expected one ending in {', '.join(ENDINGS)}"
+    # Clients do not see the names of other files.
+    raise HostError("failed_precondition", f'The folder "{path}" should have one model file: {found}.', f"It holds {listed(files)}." if files else None)
 
 
 def _kind_of(file):

@@ -67,6 +67,9 @@ test("hooks and a driver go to the model, and an address is not looked at", asyn
 });
 
 test("several models in one folder, and none, are refused with what is there", async () => {
-  await expect(find({ "a.onnx": ONNX, "b.onnx": ONNX })).rejects.toThrow(/has several models \(a\.onnx, b\.onnx\)/);
+  await expect(find({ "a.onnx": ONNX, "b.onnx": ONNX })).rejects.toMatchObject({
+    message: expect.stringContaining("has several models"),
+    cause: { message: "It holds a.onnx, b.onnx." },
+  });
   await expect(find({ "notes.md": "" })).rejects.toThrow(/has no model/);
 });

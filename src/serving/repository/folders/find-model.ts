@@ -1,5 +1,6 @@
 import { stat } from "node:fs/promises";
 import { basename, join, parse, resolve } from "node:path";
+import { folderContents } from "../../../drivers/file-kind.ts";
 import {
   isMlflowFolder,
   isPickleName,
@@ -11,9 +12,6 @@ import { failedPrecondition } from "../../../errors.ts";
 import { EXPORT_FOLDERS } from "../../../text/tokenizer-folder.ts";
 import type { ModelConfig } from "../config/model-config.ts";
 import { type FolderEntry, isVersionFolder, listFolder } from "./list-folder.ts";
-
-/** Maximum number of names in a message. */
-const MAX_NAMED = 5;
 
 /** Path of a version's model, and the driver that loads it. */
 export interface LocatedModel {
@@ -78,10 +76,8 @@ async function chooseModel(path: string, driver: string | undefined): Promise<st
   assertNoVersions(path, models);
   const named = models.filter(({ name }) => isMain(name));
   if (named.length === 1) return named[0]!.path;
-  const names = models.slice(0, MAX_NAMED).map(({ name }) => name);
-  throw failedPrecondition(
-    `The folder "${path}" has several models (${names.join(", ")}); expected one, or the path of one.`,
-  );
+  const cause = folderContents(models.map(({ name }) => name));
+  throw failedPrecondition(`The folder "${path}" has several models; expected one, or the path of one.`, cause);
 }
 
 /** Optimum and sentence-transformers call a graph `model.onnx` and `openvino_model.xml`; variants have longer names. */
@@ -130,9 +126,9 @@ function onlyFile(models: readonly FolderEntry[]): string | undefined {
 /** Refuses a folder of versions if one model is expected; the message says how versions are served. */
 function assertNoVersions(path: string, entries: readonly FolderEntry[]): void {
   if (entries.length === 0 || !entries.every(isVersionFolder)) return;
-  const names = entries.slice(0, MAX_NAMED).map(({ name }) => name);
   throw failedPrecondition(
-    `The folder "${path}" holds versions of a model (${names.join(", ")}); expected --model ${basename(resolve(path))}=${path}, which serves them, or the path of one.`,
+    `The folder "${path}" holds versions of a model; expected --model ${basename(resolve(path))}=${path}, which serves them, or the path of one.`,
+    folderContents(entries.map(({ name }) => `${name}/`)),
   );
 }
 

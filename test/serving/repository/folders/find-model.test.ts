@@ -16,15 +16,16 @@ function folderOf(...files: readonly string[]): string {
 }
 
 test.each([
-  ["files", ["1/model.onnx", "002/model.onnx"], "(002, 1)"],
-  ["SavedModels", ["1/saved_model.pb", "2/saved_model.pb"], "(1, 2)"],
+  ["files", ["1/model.onnx", "002/model.onnx"], "It holds 002/, 1/."],
+  ["SavedModels", ["1/saved_model.pb", "2/saved_model.pb"], "It holds 1/, 2/."],
 ])(
   "a folder of versions that are %s is not one model, and the message says how to serve it",
   async (_, files, names) => {
     const folder = folderOf(...files);
     await expect(findModel(folder)).rejects.toMatchObject({
       code: "failed_precondition",
-      message: `The folder "${folder}" holds versions of a model ${names}; expected --model half=${folder}, which serves them, or the path of one.`,
+      message: `The folder "${folder}" holds versions of a model; expected --model half=${folder}, which serves them, or the path of one.`,
+      cause: { message: names },
     });
   },
 );
@@ -170,7 +171,10 @@ test.each([
 
 test("several variants without a main one, and a folder of graphs without a tokenizer, are not guessed", async () => {
   const variants = folderOf("tokenizer.json", "onnx/model_O4.onnx", "onnx/model_int8.onnx");
-  await expect(findModel(variants)).rejects.toThrow("has several models (model_O4.onnx, model_int8.onnx)");
+  await expect(findModel(variants)).rejects.toMatchObject({
+    message: `The folder "${join(variants, "onnx")}" has several models; expected one, or the path of one.`,
+    cause: { message: "It holds model_O4.onnx, model_int8.onnx." },
+  });
   const plain = folderOf("config.json", "onnx/model.onnx");
   expect(await findModel(plain)).toBe(plain);
   const weights = folderOf("tokenizer.json", "config.json", "model.safetensors");

@@ -69,7 +69,7 @@ describe("a folder of models", () => {
     });
     expect(models).toEqual({
       a: ["onnx", 1n],
-      b: 'The folder "/b/1" has several models (x.onnx, y.onnx); expected one, or the path of one.',
+      b: 'The folder "/b/1" has several models; expected one, or the path of one.',
     });
   });
 
