@@ -34,13 +34,21 @@ export function exampleOf({ inputs = [] }: DescribedModel): readonly ExampleInpu
   return guessExamples(specs);
 }
 
-/** The values of one request where each input is a column, with one value for each row; undefined for other models. */
+/** Characters of an example's names and values that people read in a comment. */
+const MAX_EXAMPLE_LENGTH = 2000;
+
+/**
+ * The values of one request where each input is a column, with one value for each row; undefined for other models, and
+ * for one of so many columns, or so long values, that no one reads them.
+ */
 export function exampleColumns(model: DescribedModel): readonly ExampleInput[] | undefined {
   const inputs = exampleOf(model);
   const areColumns =
     inputs.length > 0 &&
     inputs.every(({ shape, dtype }) => shape.length === 1 && shape[0] === 1 && !dtype.startsWith("complex"));
-  return areColumns ? inputs : undefined;
+  const lengths = inputs.map(({ name, element }) => name.length + (typeof element === "number" ? 1 : element.length));
+  const isShort = lengths.reduce((sum, length) => sum + length, 0) <= MAX_EXAMPLE_LENGTH;
+  return areColumns && isShort ? inputs : undefined;
 }
 
 /** An identifier for each name; one that another name has already, or that is `taken`, gets a number, `faces_2`. */

@@ -30,7 +30,12 @@ function exampleLine(model: DescribedModel): string {
   const columns = exampleColumns(model);
   if (columns === undefined) return "";
   const members = columns.map((input) => `${keyOf(input.name)}: [${JSON.stringify(plainElement(input))}]`);
-  return `  // For example: predict({ ${members.join(", ")} })\n`;
+  return `  // For example: predict({ ${onOneLine(members.join(", "))} })\n`;
+}
+
+/** JSON whose texts have no line breaks of JavaScript's, which would end a comment. */
+function onOneLine(json: string): string {
+  return json.replace(/[\u2028\u2029]/g, (each) => `\\u${each.charCodeAt(0).toString(16)}`);
 }
 
 function tensorLines(member: string, tensors: readonly TypedTensor[], type: "In" | "Out"): string {

@@ -188,3 +188,14 @@ test("names that end comments or texts, optional inputs and models without input
   expect(text).toContain('      "a\\"b"?: In<"float16">;\n    };\n    outputs: Record<string, never>;');
   expect(text).toContain('import type { In } from "kserving/client";');
 });
+
+test("an example stays in its comment whatever names and categories have, and is left out if no one would read it", () => {
+  const column = (name: string, ...categories: string[]) =>
+    ({ name, dtype: "bytes", shape: [-1], categories }) as const;
+  const textOf = (...inputs: ReturnType<typeof column>[]) => writeModelTypes(new Map([["m", { inputs }]]), "x");
+  expect(textOf(column("a\u2028b", "c\u2029d"))).toContain(
+    '  // For example: predict({ "a\\u2028b": ["c\\u2029d"] })\n',
+  );
+  const many = Array.from({ length: 1000 }, (_, index) => column(`c${index}`, "x".repeat(200)));
+  expect(textOf(...many)).not.toContain("For example");
+});
