@@ -97,7 +97,7 @@ export class ConfigSources {
     const add = (title: string, models: readonly ModelConfig[]) => {
       for (const model of models) this.#add(all, { title, model }, scan);
     };
-    add("the command line", this.#models);
+    add(COMMAND_LINE, this.#models);
     const addAll = async (sources: readonly FolderSource[]) => {
       const read = async (source: FolderSource) => [source.title, await source.read(scan)] as const;
       for await (const [title, models] of inOrder(sources, read, SCANS_AT_ONCE)) add(title, models);
@@ -132,11 +132,14 @@ export class ConfigSources {
   }
 }
 
+const COMMAND_LINE = "the command line";
+
 /** The places that describe a name twice; of one place, the models: on the command line their files are their names. */
 function places(earlier: Described, later: Described): string {
   const [one, other] = [earlier, later].map(({ model: { path = "" } }) => path);
   if (earlier.title !== later.title || one === "" || other === "") return `${earlier.title} and by ${later.title}`;
-  return `${later.title} twice, for ${one} and ${other} (--model NAME=PATH gives another name)`;
+  const advice = later.title === COMMAND_LINE ? " (--model NAME=PATH gives another name)" : "";
+  return `${later.title} twice, for ${one} and ${other}${advice}`;
 }
 
 interface Described {
