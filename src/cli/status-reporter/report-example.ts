@@ -35,7 +35,7 @@ export async function reportExample(
 
 /** A guess for bytes whose name is that of images is an image. */
 function withImage(input: ExampleInput): ExampleInput {
-  const isImage = input.dtype === "bytes" && isImageInput(input);
+  const isImage = input.dtype === "bytes" && input.isKnown !== true && isImageInput(input);
   return isImage ? { ...input, element: Buffer.from(exampleImage(input), "base64") } : input;
 }
 
