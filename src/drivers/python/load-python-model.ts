@@ -85,16 +85,22 @@ type ProcessHost = Pick<DriverHost, "threads" | "log"> & Required<Pick<DriverHos
 function assertIsModel({ framework: { name, files, takes }, path }: PythonSource): void {
   const stat = path === "" ? undefined : statOf(path, `expected ${files}`);
   if (takes === "file" && stat?.isDirectory())
-    throw failedPrecondition(
-      `"${path}" is a folder; expected ${files} itself.`,
-      folderContents(readdirSync(path).sort()),
-    );
+    throw failedPrecondition(`"${path}" is a folder; expected ${files} itself.`, folderContents(namesIn(path)));
   if (takes === "folder" && stat?.isFile()) throw failedPrecondition(`"${path}" is a file; expected ${files}.`);
   // A class of the user's own may read anything.
   if (name === "python" || stat?.isFile() !== true) return;
   if (stat.size === 0) throw failedPrecondition(`The model file "${path}" is empty; expected ${files}.`);
   const kind = describeNoModel(readHead(path));
   if (kind !== undefined) throw failedPrecondition(`"${path}" is no model: it looks like ${kind}.`);
+}
+
+/** None of a folder that cannot be read. */
+function namesIn(folder: string): readonly string[] {
+  try {
+    return readdirSync(folder).sort();
+  } catch {
+    return [];
+  }
 }
 
 function statOf(path: string, expected: string): Stats {
