@@ -73,9 +73,10 @@ function refuseOtherLength(instances: JsonList, features: readonly string[]): vo
   const lengths = instances.map(cellCount);
   const other = lengths.findIndex((length) => length !== features.length);
   if (lengths.some((length) => length === undefined) || lengths.every((length) => length === lengths[0])) return;
-  throw invalidArgument(
-    `Row ${other + 1} has ${lengths[other]} values; the model has ${features.length} columns: ${listNames(features)}.`,
+  const [values, columns] = [`${lengths[other]} value`, `${features.length} column`].map((text) =>
+    text.startsWith("1 ") ? text : `${text}s`,
   );
+  throw invalidArgument(`Row ${other + 1} has ${values}; the model has ${columns}: ${listNames(features)}.`);
 }
 
 function cellCount(row: JsonValue): number | undefined {
