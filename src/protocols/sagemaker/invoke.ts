@@ -72,14 +72,11 @@ export async function invoke(
     return inForm(await answerEncoded(service, { ...request, body, mediaType }, exchange), accepted, exchange);
   if (form === "csv" && attributes.method === "predict") {
     const convert = async (description: ServableDescription) =>
-      (await toJson(body, { form, columns: csvColumns(description) }, exchange)).json;
-    return inForm(
-      await answerPredict(service, { ...request, body, convert, form: { isCsv: true } }, exchange),
-      accepted,
-      exchange,
-    );
+      (await toJson(body, [form, csvColumns(description)], exchange)).json;
+    const csv = { ...request, body, convert, form: { isCsv: true } };
+    return inForm(await answerPredict(service, csv, exchange), accepted, exchange);
   }
-  const { json, places, isFrame } = await toJson(body, { form }, exchange);
+  const { json, places, isFrame } = await toJson(body, [form], exchange);
   const plain = {
     ...request,
     ...(isFrame && write === undefined && { write: firstPredictions }),
@@ -105,12 +102,9 @@ function errorOfFrame(reason: unknown): unknown {
   return new ServingError(code, `${message} ${advice}`, { details, cause: reason });
 }
 
-interface TextBody {
-  readonly form: BodyForm;
-  readonly columns?: readonly CsvColumn[] | undefined;
-}
+type TextForm = readonly [form: BodyForm, columns?: readonly CsvColumn[] | undefined];
 
-async function toJson(body: Buffer, { form, columns }: TextBody, exchange: HttpExchange) {
+async function toJson(body: Buffer, [form, columns]: TextForm, exchange: HttpExchange) {
   const { maxMessageBytes } = exchange;
   const { json, ...rest } =
     body.length > LARGE_MESSAGE_BYTES

@@ -55,7 +55,7 @@ describe("rows of a table", () => {
 
   it("are refused where one has another number of values, or a list among them", () => {
     expect(() => read('{"instances": [[2.5, "b"], [1]]}', TABLE)).toThrow(
-      "Row 2 has 1 values; the model has 2 columns: n, c.",
+      "Row 2 has 1 value; the model has 2 columns: n, c.",
     );
     expect(() => read('{"instances": [[2.5, ["b"]]]}', TABLE)).toThrow("unexpected level");
   });
