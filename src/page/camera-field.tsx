@@ -4,6 +4,8 @@ import { useEffect, useRef, useState } from "preact/hooks";
 export interface Live {
   /** The input that gets the frames; undefined = none does. */
   readonly input: string | undefined;
+  /** Why the last run ended by itself and at which input, if no answer says it. */
+  readonly failed: { readonly input: string; readonly problem: string } | undefined;
   readonly start: (input: string, video: HTMLVideoElement) => void;
   readonly stop: () => void;
 }
@@ -22,6 +24,7 @@ interface Frame {
  */
 export function useLive(runFrame: (frame: Frame) => Promise<boolean>): Live {
   const [input, setInput] = useState<string>();
+  const [failed, setFailed] = useState<Live["failed"]>();
   // Each frame goes with what the form has by then.
   const newest = useRef(runFrame);
   newest.current = runFrame;
@@ -43,6 +46,7 @@ export function useLive(runFrame: (frame: Frame) => Promise<boolean>): Live {
     const own = new AbortController();
     running.current = own;
     setInput(name);
+    setFailed(undefined);
     const { signal } = own;
     try {
       let goesOn = true;
@@ -52,11 +56,18 @@ export function useLive(runFrame: (frame: Frame) => Promise<boolean>): Live {
         // It is empty until its first frame has come.
         if (video.videoWidth > 0) goesOn = await newest.current({ input: name, photo: await photoOf(video), signal });
       }
+    } catch (reason) {
+      if (!signal.aborted) setFailed({ input: name, problem: problemOf(reason) });
     } finally {
       if (running.current === own) setInput(undefined);
     }
   };
-  return { input, start: (name, video) => void start(name, video), stop };
+  return { input, failed, start: (name, video) => void start(name, video), stop };
+}
+
+function problemOf(reason: unknown): string {
+  const why = reason instanceof Error ? reason.message : String(reason);
+  return `Live has ended, since a frame of the camera cannot be sent: ${why} Start it again, or take a photo.`;
 }
 
 interface CameraFieldProps {
@@ -75,6 +86,7 @@ export function CameraField({ name, onTake, live }: CameraFieldProps) {
   const { stream, problem, open, close } = useCamera(video);
   if (navigator.mediaDevices === undefined) return null;
   const isLive = live?.input === name;
+  const liveProblem = live?.failed?.input === name ? live.failed.problem : "";
   const end = () => {
     if (isLive) live.stop();
     close();
@@ -112,10 +124,13 @@ export function CameraField({ name, onTake, live }: CameraFieldProps) {
           </div>
         </>
       )}
-      {problem !== "" && (
-        <p class="notice bad" role="alert">
-          {problem}
-        </p>
+      {[problem, liveProblem].map(
+        (text) =>
+          text !== "" && (
+            <p key={text} class="notice bad" role="alert">
+              {text}
+            </p>
+          ),
       )}
     </div>
   );

@@ -191,4 +191,24 @@ describe.skipIf(lacksChromium())("live frames of a camera", () => {
     expect(await live.getAttribute("aria-pressed")).toBe("false");
     await page.getByRole("region", { name: "Answer" }).waitFor();
   });
+
+  test("end with a message where the browser cannot make a picture of one, and go on when a person wants it", async () => {
+    const { seen, model } = counter();
+    const page = await openPage((await startServer({ models: { m: model } })).httpUrl, CAMERA);
+    await page.getByRole("button", { name: "Use the camera" }).click();
+    await page.evaluate(`
+      const { toBlob } = HTMLCanvasElement.prototype;
+      HTMLCanvasElement.prototype.toBlob = function () {
+        HTMLCanvasElement.prototype.toBlob = toBlob;
+        throw new Error("Out of memory.");
+      };`);
+    const live = page.getByRole("button", { name: "Live" });
+    await live.click();
+    const alert = page.getByRole("alert");
+    await alert.getByText(/^Live has ended, .*Out of memory\. Start it again/).waitFor();
+    expect(await live.getAttribute("aria-pressed")).toBe("false");
+    await live.click();
+    await expect.poll(() => seen.photos).toBeGreaterThan(2);
+    expect(await alert.count()).toBe(0);
+  });
 });
