@@ -176,7 +176,7 @@ interface TensorsProps {
 function Tensors({ caption, tensors, absent }: TensorsProps) {
   if (tensors === undefined) return <p class="facts">{`${caption}: ${absent}`}</p>;
   return (
-    <table>
+    <table class="tensors">
       <caption>{caption}</caption>
       <thead>
         <tr>

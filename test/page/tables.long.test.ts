@@ -163,3 +163,22 @@ describe.skipIf(lacksChromium())("the form of a table", () => {
     expect(await seriousFindings(page)).toEqual([]);
   });
 });
+
+test.skipIf(lacksChromium())("types and shapes beside a long name break at spaces alone, on a phone too", async () => {
+  const name = "average_monthly_consumption_of_the_household_in_kilowatt_hours_before_the_renovation";
+  const hooks = { inputs: [{ name, dtype: "float32" as const, shape: [-1, 224, 224] }], process: () => ({ y: [1] }) };
+  const { httpUrl } = await startServer({ models: { m: { stages: [{ driver: "null" }], hooks } } });
+  const page = await openPage(httpUrl, { viewport: { width: 390, height: 800 } });
+  await page.getByRole("cell", { name: "FP32", exact: true }).first().waitFor();
+  const linesOfWords = `[...document.querySelectorAll("table td, table thead th")].flatMap(({ firstChild: text }) =>
+    [...text.data.matchAll(/\\S+/g)].map(({ 0: word, index }) => {
+      const range = document.createRange();
+      range.setStart(text, index);
+      range.setEnd(text, index + word.length);
+      return word + ": " + range.getClientRects().length;
+    }))`;
+  const words = await page.evaluate<readonly string[]>(linesOfWords);
+  expect(words).toContain("FP32: 1");
+  expect(words.filter((word) => !word.endsWith(": 1"))).toEqual([]);
+  expect(await page.evaluate("document.documentElement.scrollWidth <= innerWidth")).toBe(true);
+});
