@@ -67,7 +67,14 @@ function nowhere(protocols: readonly HttpProtocol[]): HttpProtocol {
   const told = listRoutes(own.map((each) => ({ ...each, inference: each.inference.filter(isTold) })));
   const there = told.filter((route) => !VERSION.test(route) || !routes.includes(route.replace(VERSION, "")));
   const refuse: HttpProtocol["refuse"] = ({ method, url = "" }) => {
-    const asked = `${method} ${url.split("?", 1)[0]}`;
+    const [path = ""] = url.split("?", 1);
+    const asked = `${method} ${path}`;
+    const flag = protocols.find(({ turnedOff }) => turnedOff?.paths.test(path))?.turnedOff?.without;
+    if (flag !== undefined)
+      return new HttpError(
+        404,
+        `There is no ${asked} here, as this server runs without ${flag}; start it with ${flag}.`,
+      );
     const didYouMean = nearestRoute(asked, routes);
     const hint: ErrorHint = { reason: "UNKNOWN_ROUTE", field: asked, didYouMean };
     const meant = meantText(didYouMean);

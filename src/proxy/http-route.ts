@@ -68,6 +68,8 @@ export interface HttpProtocol {
   readonly isOtherForm?: true;
   /** Matches the URLs, without their query, that belong to the protocol, including those without a route. */
   readonly prefix?: RegExp;
+  /** The paths that a setting would make the protocol's, and its flag, for the error that a request for one gets. */
+  readonly turnedOff?: { readonly paths: RegExp; readonly without: string };
   /**
    * Creates the error for a URL of the protocol; `methods` = the supported ones, none for an unknown URL. Default: 405
    * or 404.

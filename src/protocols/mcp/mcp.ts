@@ -6,6 +6,7 @@ import { type Endpoint, endpointPaths, type Paths } from "../endpoint-paths.ts";
 import type { Protocol } from "../protocol.ts";
 
 const PATH = "/mcp";
+const PREFIX = /^\/mcp(?:\/|$)/;
 const POST = /^\/mcp\/?(?:\?|$)/;
 
 /**
@@ -15,7 +16,7 @@ const POST = /^\/mcp\/?(?:\?|$)/;
 export const mcp: Protocol = {
   name: "mcp",
   http: ({ service, settings, log }) => {
-    if (!settings.mcp) return { inference: [] };
+    if (!settings.mcp) return { inference: [], turnedOff: { paths: PREFIX, without: "--mcp" } };
     const route: InferenceRoute = {
       path: PATH,
       inParts: true,
@@ -25,7 +26,7 @@ export const mcp: Protocol = {
           ? async (exchange) => (await import("./answer-http.ts")).answerHttp(exchange, service, log)
           : undefined,
     };
-    return { inference: [route], prefix: /^\/mcp(?:\/|$)/, refuse, errorForm: rpcError };
+    return { inference: [route], prefix: PREFIX, refuse, errorForm: rpcError };
   },
 };
 

@@ -34,7 +34,9 @@ export const page: Protocol = {
   name: "page",
   http: (dependencies) => {
     const { page: sources } = dependencies;
-    return { inference: [], routes: sources === undefined ? [] : pageRoutes(dependencies, sources) };
+    if (sources === undefined)
+      return { inference: [], turnedOff: { paths: /^\/(?:ui|docs)(?:\/|$)/, without: "--ui" } };
+    return { inference: [], routes: pageRoutes(dependencies, sources) };
   },
 };
 

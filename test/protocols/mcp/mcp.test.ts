@@ -386,11 +386,22 @@ describe("a request", () => {
     expect(events.map((event) => JSON.parse(event.replace(/^data: /, "")).id)).toEqual([undefined, 1]);
   });
 
-  it("finds no route where it is off", async () => {
-    const { httpUrl } = await startServer({ models: { plain: { driver: "null" } } });
-    const off = await fetch(`${httpUrl}/mcp`, { method: "POST", headers: TYPES, body: "{}" });
-    expect(off.status).toBe(404);
-  });
+  it.each([
+    ["POST", "/mcp", "--mcp"],
+    ["GET", "/mcp/", "--mcp"],
+    ["GET", "/ui/other", "--ui"],
+    ["GET", "/docs", "--ui"],
+  ])(
+    "is not found where it is off, like the page, with the flag that turns it on: %s %s",
+    async (method, path, flag) => {
+      const { httpUrl } = await startServer({ models: { plain: { driver: "null" } }, ui: false });
+      const off = await fetch(httpUrl + path, { method, headers: TYPES });
+      expect([off.status, ((await off.json()) as { error: string }).error]).toEqual([
+        404,
+        `There is no ${method} ${path} here, as this server runs without ${flag}; start it with ${flag}.`,
+      ]);
+    },
+  );
 });
 
 it("tells that a tool changes nothing of models alone whose driver says so", async () => {
