@@ -84,16 +84,32 @@ const SHOWN_BYTES = 256 * 1024;
 /** The member that the original's form has. */
 const INPUTS = /"inputs"\s*:/;
 
-/** Tells bodies of plain values, a list of rows or an object of columns, from the original's form: undefined. */
-export function plainMember(body: Buffer): PlainMember | undefined {
-  const shown = body.subarray(0, SHOWN_BYTES);
-  const first = shown.find((byte) => byte > BYTES.space);
+/** MLflow's data frames. */
+const FRAME = /^\s*\{\s*"dataframe_(?:split|records)"\s*:/;
+/** The members of pandas' data frames, as `to_json(orient="split")` writes them. */
+const SPLIT = /^\s*\{\s*"(?:columns|index|data)"\s*:\s*\[/;
+
+/** Tells bodies of plain values, rows, columns or a data frame, from the original's form: undefined. */
+export function plainMember(body: Buffer): PlainMember | "frame" | undefined {
+  const first = body.subarray(0, SHOWN_BYTES).find((byte) => byte > BYTES.space);
   if (first === BYTES.list) return "instances";
-  return first === BYTES.object && !INPUTS.test(shown.toString("latin1")) ? "inputs" : undefined;
+  if (first !== BYTES.object) return undefined;
+  const text = shownText(body);
+  if (FRAME.test(text)) return "frame";
+  return INPUTS.test(text) ? undefined : "inputs";
 }
 
-/** A body of plain values: rows, columns, or the lines of CSV. */
-export type PlainForm = PlainMember | "csv";
+/** Tells a data frame of pandas' from columns for a model whose inputs are called as its members. */
+function isSplit(columns: readonly CsvColumn[] | undefined): boolean {
+  return columns?.every(({ name }) => name !== "columns" && name !== "data") === true;
+}
+
+function shownText(body: Buffer): string {
+  return body.subarray(0, SHOWN_BYTES).toString("latin1");
+}
+
+/** A body of plain values: rows, columns, a data frame of MLflow's or of pandas' (split), or the lines of CSV. */
+export type PlainForm = PlainMember | "frame" | "split" | "csv";
 
 interface PlainChoice {
   readonly form: PlainForm;
@@ -114,13 +130,18 @@ export async function readPlainRequest(
   const { form, signature } = choice;
   const isLarge = body.length > LARGE_MESSAGE_BYTES;
   const ofValues = { isCsv: form === "csv", isNamedByModel: true };
-  const convert = async (columns?: readonly CsvColumn[]) =>
+  const convert = async (as: PlainForm, columns?: readonly CsvColumn[]) =>
     isLarge
-      ? exchange.decode(toPlainBodyJob, [body, { form, signature, columns }, maxMessageBytes], body)
-      : toPlainBody(body, { form, signature, columns }, maxMessageBytes);
-  if (form === "csv")
-    return { body, convert: (description) => convert(csvColumns(description, signature)), form: ofValues };
-  if (isLarge) return { body: await convert(), form: ofValues };
+      ? exchange.decode(toPlainBodyJob, [body, { form: as, signature, columns }, maxMessageBytes], body)
+      : toPlainBody(body, { form: as, signature, columns }, maxMessageBytes);
+  if (form === "csv" || (form === "inputs" && SPLIT.test(shownText(body)))) {
+    const convertFor = (description: ServableDescription) => {
+      const columns = csvColumns(description, signature);
+      return form === "csv" ? convert(form, columns) : convert(isSplit(columns) ? "split" : form);
+    };
+    return { body, convert: convertFor, form: ofValues };
+  }
+  if (isLarge || form === "frame") return { body: await convert(form), form: ofValues };
   const budget = new DecodeBudget(maxMessageBytes);
   const root = createRecord<JsonValue>();
   root[form] = parsePlain(body, form, budget);
@@ -135,8 +156,11 @@ interface PlainBody extends PlainChoice {
 /** The JSON of a request of TensorFlow Serving's REST API that has a body of plain values. */
 function toPlainBody(body: Uint8Array, { form, signature, columns }: PlainBody, maxBytes: number): Uint8Array {
   const head = `{"signature_name":${JSON.stringify(signature)},`;
-  if (form !== "csv") return Buffer.concat([Buffer.from(`${head}"${form}":`), body, Buffer.from("}")]);
-  return Buffer.concat([Buffer.from(head), toPredictBody(body, form, maxBytes, columns).json.subarray(1)]);
+  const under = (name: string) => [Buffer.from(`"${name}":`), body, Buffer.from("}")];
+  if (form === "instances" || form === "inputs") return Buffer.concat([Buffer.from(head), ...under(form)]);
+  const frame = form === "split" ? Buffer.concat([Buffer.from("{"), ...under("dataframe_split")]) : body;
+  const { json } = toPredictBody(frame, form === "csv" ? "csv" : "json", maxBytes, columns);
+  return Buffer.concat([Buffer.from(head), json.subarray(1)]);
 }
 
 /** Public for codec threads. @public */

@@ -126,11 +126,45 @@ describe("POST /predict", () => {
   test.each([
     ["rows by name", '[{"size": 2, "kind": "flat"}, {"size": null, "kind": "round"}]', "application/json"],
     ["columns", '{"size": [2, null], "kind": ["flat", "round"]}', "application/x-www-form-urlencoded"],
+    [
+      "MLflow's split form",
+      '{"dataframe_split": {"columns": ["size", "kind"], "data": [[2, "flat"], [null, "round"]]}}',
+      "application/json",
+    ],
+    [
+      "MLflow's records",
+      '{"dataframe_records": [{"size": 2, "kind": "flat"}, {"size": null, "kind": "round"}]}',
+      "application/json",
+    ],
     ["CSV with a line of names", "size,kind\n2,flat\n,round\n", "text/csv"],
   ])("takes %s", async (_, body, type) => {
     const { httpUrl } = await startServer(ECHO);
     const response = await post(`${httpUrl}/predict`, body, { "content-type": type });
     expect([response.status, await response.text()]).toEqual([200, '{"size":[2.0,null],"kind":["flat","round"]}']);
+  });
+
+  test("takes pandas' split form for a table, unless a column has the name of one of its members", async () => {
+    const inputs = (...names: string[]) => names.map((name) => ({ name, dtype: "float32" as const, shape: [-1] }));
+    const echo = (...names: string[]) => ({
+      driver: "null",
+      hooks: { inputs: inputs(...names), process: (given: Record<string, Tensor>) => given },
+    });
+    const { httpUrl } = await startServer({ models: { homes: echo("age", "size"), own: echo("columns", "data") } });
+    const ask = async (name: string, body: string) => {
+      const answer = await post(`${httpUrl}/predict/${name}`, body, JSON_TYPE);
+      return [answer.status, await answer.text()];
+    };
+    const rows = (count: number) => `"data": [${new Array(count).fill("[1.5, 2]")}]`;
+    const same = [200, '{"age":[1.5],"size":[2.0]}'];
+    expect(await ask("homes", `{"columns": ["age", "size"], ${rows(1)}}`)).toEqual(same);
+    expect(await ask("homes", `{"columns": ["age", "size"], "index": [0], ${rows(1)}}`)).toEqual(same);
+    const [status, many] = await ask("homes", `{"columns": ["age", "size"], ${rows(50_000)}}`);
+    expect([status, JSON.parse(`${many}`).age.length]).toEqual([200, 50_000]);
+    expect(await ask("homes", '{"columns": ["age", "size"], "data": [[1]]}')).toEqual([
+      400,
+      expect.stringContaining("row 0 of dataframe_split has 1 values for 2 columns"),
+    ]);
+    expect(await ask("own", '{"columns": [1.5], "data": [2]}')).toEqual([200, '{"columns":[1.5],"data":[2.0]}']);
   });
 
   test("takes rows of any size, of a model's only input too, and answers in parts where these are asked for", async () => {
