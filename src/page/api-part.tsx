@@ -7,6 +7,7 @@ import {
   prettyJson,
   type Schema,
 } from "./api-document.ts";
+import { type BodyFiles, FileFields, withFiles } from "./body-files.tsx";
 import { askServer, urlOf } from "./call-server.ts";
 import { usePolled } from "./use-polled.ts";
 
@@ -166,7 +167,7 @@ function OperationForm({ placed }: { readonly placed: PlacedOperation }) {
   const names = (operation.parameters ?? []).map(({ name }) => name);
   const [values, setValues] = useState<Readonly<Record<string, string>>>({});
   const [body, setBody] = useState(() => exampleOf(placed));
-  const [file, setFile] = useState<BodyFile>();
+  const [files, setFiles] = useState<BodyFiles>(new Map());
   const [answered, setAnswered] = useState<Answered>();
   const [isSending, setSending] = useState(false);
   const hasBody = operation.requestBody !== undefined;
@@ -174,7 +175,7 @@ function OperationForm({ placed }: { readonly placed: PlacedOperation }) {
   const send = async (event: Event) => {
     event.preventDefault();
     setSending(true);
-    setAnswered(await ask(filled, { method, ...(hasBody && { body: withFile(body, file) }) }));
+    setAnswered(await ask(filled, { method, ...(hasBody && { body: withFiles(body, files) }) }));
     setSending(false);
   };
   return (
@@ -204,11 +205,12 @@ function OperationForm({ placed }: { readonly placed: PlacedOperation }) {
       {body === exampleOf(placed) && operation.requestBody?.description !== undefined && (
         <p class="facts">{operation.requestBody.description}</p>
       )}
-      {hasBody && exampleOf(placed).search(BASE64) >= 0 && (
-        <FileField
-          onChange={(chosen) => {
-            setFile(chosen);
-            setBody((now) => now.replace(BASE64, (_, before: string) => `${before}${markOf(chosen)}`));
+      {hasBody && (
+        <FileFields
+          body={body}
+          onChange={(changed, { mark, base64 }) => {
+            setFiles((before) => new Map(before).set(mark, base64));
+            setBody(changed);
           }}
         />
       )}
@@ -226,50 +228,6 @@ function OperationForm({ placed }: { readonly placed: PlacedOperation }) {
         </section>
       )}
     </form>
-  );
-}
-
-/** A file that goes in place of the base64 of a body, which shows its name. */
-interface BodyFile {
-  readonly name: string;
-  readonly base64: string;
-}
-
-/** Each text of base64 in a body. */
-const BASE64 = /("b64"\s*:\s*)"(?:[^"\\]|\\.)*"/g;
-
-function markOf({ name }: BodyFile): string {
-  return JSON.stringify(`file ${name}`);
-}
-
-function withFile(body: string, file: BodyFile | undefined): string {
-  return file === undefined ? body : body.replaceAll(markOf(file), () => `"${file.base64}"`);
-}
-
-/** A field for the file that a body is to have. */
-function FileField({ onChange }: { readonly onChange: (file: BodyFile) => void }) {
-  const [problem, setProblem] = useState("");
-  const take = (file: File | undefined) => {
-    if (file === undefined) return;
-    const reader = new FileReader();
-    // As a URL: data:image/png;base64,…
-    reader.onload = () => onChange({ name: file.name, base64: String(reader.result).replace(/^[^,]*,/, "") });
-    reader.onerror = () => setProblem(`The browser cannot read ${file.name}.`);
-    setProblem("");
-    reader.readAsDataURL(file);
-  };
-  return (
-    <>
-      <label>
-        A file in place of what is under b64
-        <input type="file" onChange={(event) => take(event.currentTarget.files?.[0])} />
-      </label>
-      {problem !== "" && (
-        <p class="notice bad" role="alert">
-          {problem}
-        </p>
-      )}
-    </>
   );
 }
 

@@ -72,6 +72,33 @@ describe.skipIf(lacksChromium())("the page of the API", () => {
     expect(await seriousFindings(page)).toEqual([]);
   });
 
+  test("has a field for each file of a body, which may have the same name", async () => {
+    const given: string[][] = [];
+    const image = (name: string) => ({ name, dtype: "bytes", shape: [1] });
+    const hooks = {
+      inputs: [image("photo"), image("image")],
+      outputs: [{ name: "sizes", dtype: "int32", shape: [2] }],
+      process: (inputs: Record<"photo" | "image", { data: Uint8Array[] }>) => {
+        const texts = [inputs.photo, inputs.image].map(({ data }) => Buffer.from(data[0] ?? []).toString());
+        given.push(texts);
+        return { sizes: Int32Array.from(texts, ({ length }) => length) };
+      },
+    } as unknown as Hooks;
+    const { httpUrl } = await startServer({ models: { pairs: { stages: [{ driver: "null" }], hooks } } });
+    const page = await openPage(`${httpUrl}/docs`);
+    await page.getByText("Run the model pairs", { exact: true }).click();
+    const file = (text: string) => ({ name: "a.png", mimeType: "", buffer: Buffer.from(text) });
+    const body = page.getByLabel("Body, as JSON");
+    for (const [place, text] of ["one", "other"].entries()) {
+      await page.getByLabel(`A file in place of b64 number ${place + 1}`).setInputFiles(file(text));
+      await expect.poll(() => body.inputValue()).toContain(`"b64": "file ${place + 1}: a.png"`);
+    }
+    await page.getByRole("button", { name: "Send" }).click();
+    await page.getByText(/^200 /).waitFor();
+    expect(given).toEqual([["one", "other"]]);
+    expect(await seriousFindings(page)).toEqual([]);
+  });
+
   test("fills the path of a call, and asks for credentials where the server needs them", async () => {
     const { httpUrl } = await startServer({ models, auth: await authFiles() });
     const page = await openPage(`${httpUrl}/docs`);
