@@ -67,15 +67,34 @@ export function distinctNames(
   return new Map(found);
 }
 
-/** The words of a name, of ASCII's letters and digits; a name that begins with no letter gets the word `n` first. */
-export function wordsOf(name: string): readonly string[] {
-  const words = name.match(/[A-Za-z0-9]+/g) ?? [];
-  return /^[A-Za-z]/.test(words[0] ?? "") ? words : ["n", ...words];
+/** Letters, their marks and digits, which Python takes in identifiers, as JavaScript does. */
+const IDENTIFIER_WORDS = /(?:(?=\p{XID_Continue})[\p{L}\p{M}\p{Nd}])+/gu;
+
+/**
+ * The words of a name that an identifier may have, in the form NFKC, in which Python compares them; a name that begins
+ * with no letter gets the word `n` first.
+ */
+export function wordsOf(name: string, pattern = IDENTIFIER_WORDS): readonly string[] {
+  const words = name.normalize("NFKC").match(pattern) ?? [];
+  return /^\p{XID_Start}/u.test(words[0] ?? "") ? words : ["n", ...words];
 }
 
 /** `half-plus-two` as `HalfPlusTwo`. */
-export function toPascalCase(name: string): string {
-  return wordsOf(name)
-    .map((word) => word.charAt(0).toUpperCase() + word.slice(1))
+export function toPascalCase(name: string, pattern?: RegExp): string {
+  return wordsOf(name, pattern)
+    .map((word) => word.replace(/^./u, (first) => first.toUpperCase()))
     .join("");
+}
+
+/** Categories of an input that a comment tells at most. */
+const MAX_CATEGORIES = 20;
+
+/** What a comment tells of the values that an input's elements have; undefined where the model does not know them. */
+export function categoriesNote(
+  { categories }: TypedTensor,
+  write: (category: string | number) => string = JSON.stringify,
+): string | undefined {
+  if (categories === undefined || categories.length === 0) return undefined;
+  const shown = categories.slice(0, MAX_CATEGORIES).map((category) => write(category));
+  return `one of ${shown.join(", ")}${categories.length > MAX_CATEGORIES ? " and more" : ""}`;
 }

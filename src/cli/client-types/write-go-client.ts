@@ -1,11 +1,19 @@
 import type { DType } from "../../tensor/dtype.ts";
 import { plainElement } from "../../tensor/signature/example-inputs.ts";
 import { GO_BASE } from "./go-base.ts";
-import { type DescribedModel, distinctNames, exampleColumns, type TypedTensor, toPascalCase } from "./typed-tensor.ts";
+import {
+  categoriesNote,
+  type DescribedModel,
+  distinctNames,
+  exampleColumns,
+  type TypedTensor,
+  toPascalCase,
+} from "./typed-tensor.ts";
 
 /** Names that every client has. */
 const RESERVED = new Set(["Address", "HTTP", "Header", "Infer", "Stream"]);
-const MAX_CATEGORIES = 20;
+/** Letters and digits, without the marks that other languages take in identifiers. */
+const GO_WORDS = /[\p{L}\p{Nd}]+/gu;
 /** Types of elements; a dtype that KServe V2 has not is any. */
 const ELEMENTS: Readonly<Partial<Record<DType, string>>> = {
   ...{ bool: "bool", bytes: "[]byte", float16: "Float16", bfloat16: "BFloat16", float32: "float32" },
@@ -77,7 +85,7 @@ type Tensors = readonly TypedTensor[] | undefined;
 function namesOf(tensors: Tensors): ReadonlyMap<string, string> {
   return distinctNames(
     (tensors ?? []).map(({ name }) => name),
-    toPascalCase,
+    toExported,
   );
 }
 
@@ -85,10 +93,8 @@ function structOf(type: string, tensors: Tensors, names: ReadonlyMap<string, str
   if (tensors === undefined) return "";
   const fields = tensors.map((tensor) => {
     const note = tensor.shape === undefined ? "of any rank" : `[${tensor.shape.join(", ")}]`;
-    const known = tensor.categories?.slice(0, MAX_CATEGORIES).map((each) => comment(String(each)));
-    const more = (tensor.categories?.length ?? 0) > MAX_CATEGORIES ? " and more" : "";
-    const values = known === undefined ? "" : `, one of ${known.join(", ")}${more}`;
-    return `\t// ${comment(tensor.name)}, ${note}${values}${tensor.isOptional ? ", may be left out" : ""}\n\t${names.get(tensor.name)} ${typeOf(tensor)}\n`;
+    const known = categoriesNote(tensor, (category) => comment(String(category)));
+    return `\t// ${comment(tensor.name)}, ${note}${known === undefined ? "" : `, ${known}`}${tensor.isOptional ? ", may be left out" : ""}\n\t${names.get(tensor.name)} ${typeOf(tensor)}\n`;
   });
   return `
 // ${type} has the tensors of one call.
@@ -127,8 +133,14 @@ function typeOf({ dtype }: TypedTensor): string {
 }
 
 function toMethodName(name: string): string {
-  const word = toPascalCase(name);
+  const word = toExported(name);
   return RESERVED.has(word) ? `${word}Model` : word;
+}
+
+/** An upper-case letter exports a name; one in a script without them gets an X first. */
+function toExported(name: string): string {
+  const word = toPascalCase(name, GO_WORDS);
+  return /^\p{Lu}/u.test(word) ? word : `X${word}`;
 }
 
 /** A text in JSON is one of Go too, but for one half of a pair of UTF-16. */

@@ -2,6 +2,7 @@ import { datatypeOf } from "../../protocols/kserve/datatype.ts";
 import { plainElement } from "../../tensor/signature/example-inputs.ts";
 import { PYTHON_BASE } from "./python-base.ts";
 import {
+  categoriesNote,
   type DescribedModel,
   distinctNames,
   exampleColumns,
@@ -59,7 +60,7 @@ function writeModel(names: ModelNames, model: DescribedModel) {
   const method = `
     def ${names.method}(self${parameters}) -> ${type}:
         # ${text(names.name)}${exampleNote(names.method, model)}
-        found = self.infer(${args})
+${categoryLines(inputs)}        found = self.infer(${args})
         return ${result}
 `;
   const stream = `
@@ -85,6 +86,16 @@ function exampleNote(method: string, model: DescribedModel): string {
     return `${names.get(input.name)}=[${value}]`;
   });
   return `. For example: client.${method}(${values.join(", ")})`;
+}
+
+/** Values that inputs have, as far as the model knows them. */
+function categoryLines(inputs: readonly TypedTensor[] = []): string {
+  const names = parameterNames(inputs);
+  const lines = inputs.map((input) => {
+    const note = categoriesNote(input);
+    return note === undefined ? "" : `        # ${names.get(input.name)}: ${note}\n`;
+  });
+  return lines.join("");
 }
 
 function parameterNames(inputs: readonly TypedTensor[]): ReadonlyMap<string, string> {
