@@ -1,13 +1,20 @@
 import { plainElement } from "../../tensor/signature/example-inputs.ts";
-import { type DescribedModel, exampleColumns, type TypedTensor } from "./typed-tensor.ts";
+import { categoriesNote, type DescribedModel, exampleColumns, type TypedTensor } from "./typed-tensor.ts";
 
-const IDENTIFIER = /^[A-Za-z_$][\w$]*$/;
+const IDENTIFIER = /^[\p{ID_Start}_$][\p{ID_Continue}$]*$/u;
+
+/** Modules that have the client: the server's package, and that of the client alone. */
+export type ClientModule = "kserving/client" | "kserving-client";
 
 /** The TypeScript declarations of models by name, for `connect<Models>()`; `source` is their server or file. */
-export function writeModelTypes(models: ReadonlyMap<string, DescribedModel>, source: string): string {
+export function writeModelTypes(
+  models: ReadonlyMap<string, DescribedModel>,
+  source: string,
+  client: ClientModule = "kserving/client",
+): string {
   const body = [...models].map(([name, model]) => modelLines(name, model)).join("");
   const used = ["AnyModel", "In", "Out"].filter((name) => new RegExp(`\\b${name}\\b`).test(withoutTexts(body)));
-  const imports = used.length === 0 ? "" : `import type { ${used.join(", ")} } from "kserving/client";\n\n`;
+  const imports = used.length === 0 ? "" : `import type { ${used.join(", ")} } from "${client}";\n\n`;
   const comment = source.replaceAll("*/", "* /");
   return `/** Written by \`kserving client\`; write it again where the models change. */\n${imports}/** The models of ${comment}. */\nexport interface Models {\n${body}}\n`;
 }
@@ -41,9 +48,15 @@ function onOneLine(json: string): string {
 function tensorLines(member: string, tensors: readonly TypedTensor[], type: "In" | "Out"): string {
   if (tensors.length === 0) return `    ${member}: Record<string, never>;\n`;
   const lines = tensors.map(
-    (tensor) => `      ${keyOf(tensor.name)}${tensor.isOptional ? "?" : ""}: ${typeOf(tensor, type)};\n`,
+    (tensor) =>
+      `${categoriesLine(tensor)}      ${keyOf(tensor.name)}${tensor.isOptional ? "?" : ""}: ${typeOf(tensor, type)};\n`,
   );
   return `    ${member}: {\n${lines.join("")}    };\n`;
+}
+
+function categoriesLine(tensor: TypedTensor): string {
+  const note = categoriesNote(tensor)?.replace("one", "One").replaceAll("*/", "* /");
+  return note === undefined ? "" : `      /** ${note}. */\n`;
 }
 
 function typeOf({ dtype, shape }: TypedTensor, type: "In" | "Out"): string {
@@ -57,5 +70,5 @@ function keyOf(name: string): string {
 }
 
 function withoutTexts(body: string): string {
-  return body.replace(/^ *(?:"(?:[^"\\]|\\.)*"|[\w$]+)\??:/gm, "");
+  return body.replace(/^ *(?:"(?:[^"\\]|\\.)*"|[\p{ID_Continue}$]+)\??:/gmu, "");
 }

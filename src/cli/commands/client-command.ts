@@ -1,3 +1,5 @@
+import { readFileSync } from "node:fs";
+import { dirname, join, resolve } from "node:path";
 import { type Command, Option } from "commander";
 import { isAddress } from "../../client/model-address.ts";
 import { failedPrecondition, invalidArgument } from "../../errors.ts";
@@ -6,7 +8,7 @@ import { shownAddress } from "../../storage/remote-address.ts";
 import { describeFile, describeServed } from "../client-types/describe-models.ts";
 import type { DescribedModel } from "../client-types/typed-tensor.ts";
 import { writeGoClient } from "../client-types/write-go-client.ts";
-import { writeModelTypes } from "../client-types/write-model-types.ts";
+import { type ClientModule, writeModelTypes } from "../client-types/write-model-types.ts";
 import { writePythonClient } from "../client-types/write-python-client.ts";
 import { withProgress } from "../live-line.ts";
 import { addModelFlags, collect, createParser, type ModelFlags, runParser } from "./create-parser.ts";
@@ -14,9 +16,9 @@ import { writeOut } from "./out-files.ts";
 import { authorizationAt, refuseBareAddress } from "./server-addresses.ts";
 
 /** Writes the code by which programs of one language call models; `source` is their server or file. */
-type WriteClient = (models: ReadonlyMap<string, DescribedModel>, source: string) => string;
+type WriteClient = (models: ReadonlyMap<string, DescribedModel>, source: string, client: ClientModule) => string;
 
-/** Writers by language: types for `kserving/client`, and clients that are complete. */
+/** Writers by language: types for `kserving/client` or `kserving-client`, and clients that are complete. */
 const CLIENT_WRITERS = {
   typescript: writeModelTypes,
   python: writePythonClient,
@@ -81,9 +83,10 @@ async function run(place: string, flags: ClientFlags): Promise<void> {
   if (models.size === 0)
     throw failedPrecondition(`${place} has no model that is ready; wait for one, or name it by --model.`);
   const { language = languageOfFile(flags.out ?? "") } = flags;
+  const writeClient: WriteClient = CLIENT_WRITERS[language];
   const content = flags.json
     ? `${JSON.stringify({ models: Object.fromEntries(models) }, null, 2)}\n`
-    : CLIENT_WRITERS[language](models, place);
+    : writeClient(models, place, clientModuleAt(dirname(resolve(flags.out ?? "-"))));
   if (flags.out === undefined) {
     process.stdout.write(content);
     return;
@@ -99,6 +102,21 @@ async function describe(place: string, { model, remoteAuthFile, ...flags }: Clie
     return describeFile(place, flags);
   }
   return describeServed({ address: place, authorization: await authorizationAt(place, remoteAuthFile), names: model });
+}
+
+/** The client's module for programs in a folder: that of the package of the client where they depend on it alone. */
+function clientModuleAt(folder: string): ClientModule {
+  const parent = dirname(folder);
+  let manifest: Record<string, object | undefined>;
+  try {
+    manifest = JSON.parse(readFileSync(join(folder, "package.json"), "utf8"));
+  } catch (reason) {
+    const isMissing = (reason as NodeJS.ErrnoException).code === "ENOENT";
+    return isMissing && parent !== folder ? clientModuleAt(parent) : "kserving/client";
+  }
+  const { dependencies, devDependencies, peerDependencies } = manifest ?? {};
+  const packages = Object.keys({ ...dependencies, ...devDependencies, ...peerDependencies });
+  return packages.includes("kserving-client") && !packages.includes("kserving") ? "kserving-client" : "kserving/client";
 }
 
 /** The language of a file by its ending; TypeScript if it tells none. */

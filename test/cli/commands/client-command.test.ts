@@ -1,5 +1,5 @@
 import { spawnSync } from "node:child_process";
-import { readFileSync } from "node:fs";
+import { mkdirSync, readFileSync, symlinkSync } from "node:fs";
 import { join, resolve } from "node:path";
 import { expect, test } from "vitest";
 import { writeModelTypes } from "../../../src/cli/client-types/write-model-types.ts";
@@ -131,6 +131,43 @@ test("a wrong name, rank or dtype is an error of the compiler, in a project with
   };
   const tsconfig = JSON.stringify({ compilerOptions, files: ["program.ts", "models.d.ts"] });
   const folder = tempFolder({ "program.ts": PROGRAM, "models.d.ts": TYPES, "tsconfig.json": tsconfig });
+  const compiler = resolve("node_modules/typescript/bin/tsc");
+  const { status, stdout } = spawnSync(process.execPath, [compiler, "-p", folder], { encoding: "utf8" });
+  expect([status, stdout]).toEqual([0, ""]);
+});
+
+test.each([
+  ["of the client alone", { dependencies: { "kserving-client": "^0.1.0" } }, "kserving-client"],
+  ["of the client for tests", { devDependencies: { "kserving-client": "^0.1.0" } }, "kserving-client"],
+  ["of the server too", { dependencies: { "kserving-client": "1", kserving: "1" } }, "kserving/client"],
+  ["of neither", {}, "kserving/client"],
+  ["that cannot be read", [], "kserving/client"],
+] as const)("client imports what a program has that depends on the package %s", async (_, manifest, module) => {
+  const compilerOptions = {
+    ...{ strict: true, noEmit: true, module: "nodenext", target: "es2023", allowImportingTsExtensions: true },
+    ...{ types: [], noResolve: false, skipLibCheck: false, lib: ["es2023", "dom"] },
+  };
+  const program = `import { connect } from "${module}";
+import type { Models } from "./models.d.ts";
+const { y } = await connect<Models>("http://localhost:9001")["half-plus-two"].predict({ x: [1] });
+export const first: number | undefined = y.data[0];
+// @ts-expect-error an input that the model lacks
+await connect<Models>("http://localhost:9001")["half-plus-two"].predict({ z: [1] });
+`;
+  const folder = tempFolder({
+    "package.json": Array.isArray(manifest) ? "[" : JSON.stringify({ type: "module", ...manifest }),
+    "src/program.ts": program,
+    "tsconfig.json": JSON.stringify({ compilerOptions, files: ["src/program.ts"] }),
+  });
+  const out = join(folder, "src/models.d.ts");
+  expect((await runCommand(["client", HALF, "--out", out])).code).toBe(0);
+  expect(readFileSync(out, "utf8")).toContain(`import type { In, Out } from "${module}";`);
+  if (!("dependencies" in manifest)) return;
+  mkdirSync(join(folder, "node_modules"));
+  symlinkSync(
+    resolve(module === "kserving-client" ? "packages/client" : "."),
+    join(folder, "node_modules", module.split("/")[0] ?? ""),
+  );
   const compiler = resolve("node_modules/typescript/bin/tsc");
   const { status, stdout } = spawnSync(process.execPath, [compiler, "-p", folder], { encoding: "utf8" });
   expect([status, stdout]).toEqual([0, ""]);
