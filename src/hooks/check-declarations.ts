@@ -13,6 +13,8 @@ export interface Declarations {
 }
 
 const SPEC_EXAMPLE = '{ name: "x", dtype: "float32", shape: [-1, 3] }';
+/** Names alone look like a choice of outputs, which a declaration is not. */
+const NOT_A_CHOICE = "A request chooses among the outputs; left out here, they are the model's own.";
 const OPTION_EXAMPLE = '{ threshold: { type: "number", default: 0.5, help: "least score" } }';
 
 /**
@@ -40,7 +42,13 @@ function checkSpecs(place: string, specs: unknown, refuse: Refuse): void {
 const SPEC_MEMBERS = ["name", "dtype", "shape", "default", "labels"];
 
 function checkSpec(place: string, spec: unknown, refuse: Refuse): void {
-  if (!isObject(spec)) throw refuse(`${place} is ${kindOf(spec)}`, `an object such as ${SPEC_EXAMPLE}.`);
+  if (!isObject(spec)) {
+    const isChoice = typeof spec === "string" && place.startsWith("outputs");
+    throw refuse(
+      `${place} is ${kindOf(spec)}`,
+      `an object such as ${SPEC_EXAMPLE}.${isChoice ? ` ${NOT_A_CHOICE}` : ""}`,
+    );
+  }
   checkMembers(place, spec, SPEC_MEMBERS, refuse);
   const { name, dtype, shape, default: value, labels } = spec;
   if (typeof name !== "string" || name === "") throw refuse(`${place}.name is ${kindOf(name)}`, "the tensor's name.");

@@ -24,6 +24,12 @@ test("what is declared rightly passes, and so does nothing", () => {
   expect(check({})).not.toThrow();
 });
 
+test("names alone as outputs, which look like a choice, are refused with where outputs are chosen", () => {
+  expect(check({ outputs: ["label"] })).toThrow(
+    /outputs\[0\] is a string; expected an object such as .* A request chooses among the outputs; left out here, they are the model's own\.$/,
+  );
+});
+
 describe("inputs and outputs that are wrong are refused by their place:", () => {
   test.each<[string, unknown, string]>([
     ["an object", { x: "float32" }, "inputs is an object; expected an array such as [{ name:"],
