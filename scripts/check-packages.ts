@@ -76,6 +76,28 @@ async function answerOf(folder: string, program: string, args: readonly string[]
   return JSON.parse(stdout);
 }
 
+const TYPED = `
+import { connect } from "kserving-client";
+import type { Models } from "./models.d.ts";
+const { y } = await connect<Models>("http://localhost:9001").half.predict({ x: [1] });
+export const first: number | undefined = y.data[0];
+// @ts-expect-error an input that the model lacks
+await connect<Models>("http://localhost:9001").half.predict({ z: [1] });
+`;
+
+/** Compiles a program beside the types of a server's models, with the client's package alone. */
+async function checkTypes(folder: string, address: string): Promise<void> {
+  const node = (...args: string[]) => promisify(execFile)(process.execPath, args, { cwd: folder });
+  await node(join(root, "bin/kserving.cjs"), "client", address, "--out", "models.d.ts");
+  const compilerOptions = {
+    ...{ strict: true, noEmit: true, module: "nodenext", target: "es2023", allowImportingTsExtensions: true },
+    ...{ types: [], lib: ["es2023", "dom"] },
+  };
+  writeFileSync(join(folder, "program.ts"), TYPED);
+  writeFileSync(join(folder, "tsconfig.json"), JSON.stringify({ compilerOptions, files: ["program.ts"] }));
+  await node(join(root, "node_modules/typescript/bin/tsc"));
+}
+
 /** Makes folders by the package create-kserving, with the packed server in them, and asks what they serve. */
 async function checkCreate(): Promise<void> {
   const folder = installAlone("create");
@@ -126,9 +148,12 @@ try {
     "invalid_argument",
     ["failed_precondition", true],
   ]);
+  await checkTypes(client, `${server.httpUrl}`);
   runCommand("npm", ["install", "--no-audit", "--no-fund", "@grpc/grpc-js"], { cwd: client });
   assert.deepEqual(await answerOf(client, GRPC, [grpc]), [3.5]);
-  console.log("kserving-client: HTTP without any other package, gRPC once its library is there");
+  console.log(
+    "kserving-client: HTTP and the types of models without any other package, gRPC once its library is there",
+  );
 
   const tensorflow = installAlone("tensorflow");
   const answer = await answerOf(tensorflow, TENSORFLOW, [join(root, "test/fixtures/tensorflow/half_plus_two")]);

@@ -15,7 +15,8 @@ const MAX_INLINE_ELEMENTS = 24;
 
 /**
  * A program that calls a server's models, and their types. It is JavaScript for a Node before 22.18, which does not run
- * TypeScript by itself: nothing has to be installed.
+ * TypeScript by itself: nothing has to be installed. So it imports from the kserving that wrote it, which is linked and
+ * takes no space; the client's package, which a program elsewhere needs in place of it, may not be on this machine.
  */
 export function clientFiles(
   { address, models }: ClientSource,
@@ -80,6 +81,9 @@ const readme = (address: string, program: string) => `# A client of served model
 
     npm start           # node ${program}
     npm install && npm run typecheck
+
+It has the client of the kserving that wrote it, by a link. Elsewhere the client's own package is enough, which is less
+than 1 MB: after \`npm uninstall kserving && npm install kserving-client\` import from \`kserving-client\` in both files.
 
 Where the models change, write their types again: \`npx --no kserving client ${address} --out models.d.ts\`
 `;

@@ -99,6 +99,7 @@ describe("new client", () => {
       const folder = join(tempFolder({}), "calls");
       expect(await run(folder, "--server", address)).toEqual({ code: 0, text: expect.stringContaining("npm start") });
       expect(await start(folder)).toBe("y [ 1 ] Float32Array(1) [ 2.5 ]\n");
+      expect(readFileSync(join(folder, "README.md"), "utf8")).toContain("npm install kserving-client");
       symlinkSync(resolve("node_modules/@types"), join(folder, "node_modules/@types"));
       const node = promisify(execFile).bind(undefined, process.execPath);
       await node([resolve("node_modules/typescript/bin/tsc")], { cwd: folder });
