@@ -280,4 +280,21 @@ func take[T Value](found map[string]Value, name string, place *T) error {
 	*place = value
 	return nil
 }
+
+// readBytes reads a text, or what is none, in base64.
+func readBytes(element any) ([]byte, error) {
+	object, ok := element.(map[string]any)
+	if !ok {
+		return []byte(fmt.Sprint(element)), nil
+	}
+	return base64.StdEncoding.DecodeString(fmt.Sprint(object["b64"]))
+}
+
+func toBFloat16(number float64) BFloat16 {
+	bits := math.Float32bits(float32(number))
+	if math.IsNaN(number) {
+		return 0x7fc0
+	}
+	return BFloat16((bits + 0x7fff + (bits >> 16 & 1)) >> 16)
+}
 `;

@@ -89,7 +89,7 @@ export function toPascalCase(name: string, pattern?: RegExp): string {
 /** Categories of an input that a comment tells at most. */
 const MAX_CATEGORIES = 20;
 
-/** What a comment tells of the values that an input's elements have; undefined where the model does not know them. */
+/** The text of a comment about the values that an input's elements have; undefined where the model knows none. */
 export function categoriesNote(
   { categories }: TypedTensor,
   write: (category: string | number) => string = JSON.stringify,

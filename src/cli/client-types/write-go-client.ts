@@ -279,15 +279,6 @@ func readElement(element any, place any) (err error) {
 	return err
 }
 
-// readBytes reads a text, or what is none, in base64.
-func readBytes(element any) ([]byte, error) {
-	object, ok := element.(map[string]any)
-	if !ok {
-		return []byte(fmt.Sprint(element)), nil
-	}
-	return base64.StdEncoding.DecodeString(fmt.Sprint(object["b64"]))
-}
-
 func toFloat16(number float64) Float16 {
 	sign, size := Float16(math.Float64bits(number)>>48&0x8000), math.Abs(number)
 	switch {
@@ -300,13 +291,5 @@ func toFloat16(number float64) Float16 {
 	}
 	fraction, exponent := math.Frexp(size)
 	return sign | (Float16(exponent+13)<<10 + Float16(math.RoundToEven(fraction*2048)))
-}
-
-func toBFloat16(number float64) BFloat16 {
-	bits := math.Float32bits(float32(number))
-	if math.IsNaN(number) {
-		return 0x7fc0
-	}
-	return BFloat16((bits + 0x7fff + (bits >> 16 & 1)) >> 16)
 }
 `;

@@ -5,6 +5,7 @@ import { LARGE_MESSAGE_BYTES } from "../../platform/codec-host/large-message.ts"
 import { DecodeBudget } from "../../platform/limits/memory/decode-budget.ts";
 import { nearest } from "../../platform/text/nearest.ts";
 import type { HttpExchange } from "../../proxy/http-exchange.ts";
+import type { ServableDescription } from "../../serving/servable-description.ts";
 import type { CsvColumn } from "../../tensor/codecs/csv-to-json-rows.ts";
 import { decodeBase64, withoutSpaces } from "../../tensor/codecs/json/decode-base64.ts";
 import { parseJson } from "../../tensor/codecs/json/json-reader.ts";
