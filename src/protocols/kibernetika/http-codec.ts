@@ -142,7 +142,7 @@ export async function readPlainRequest(
     };
     return { body, convert: convertFor, form: ofValues };
   }
-  if (isLarge || form === "frame") return { body: await convert(form), form: ofValues };
+  if (isLarge || (form !== "instances" && form !== "inputs")) return { body: await convert(form), form: ofValues };
   const budget = new DecodeBudget(maxMessageBytes);
   const root = createRecord<JsonValue>();
   root[form] = parsePlain(body, form, budget);
