@@ -1,6 +1,5 @@
 import { ServingError } from "../../errors.ts";
 import { settlesWithin } from "../../platform/async/promises.ts";
-import { CopyInTurns } from "../../platform/limits/event-loop-turns.ts";
 import { packValues, unpackValues } from "../../platform/threads/call-values.ts";
 import type { HostPort } from "../../platform/threads/host-port.ts";
 import { fromMethodTree } from "../../platform/threads/method-tree.ts";
@@ -13,9 +12,8 @@ import {
   wasNeverStarted,
 } from "../../platform/threads/rpc-client.ts";
 import { openTimedAnswer } from "../../platform/threads/timed-answer.ts";
-import { packedOf, setPacked } from "../../tensor/packed-bytes.ts";
-import { createPackedTensor } from "../../tensor/packed-tensor.ts";
-import { createTensors, type Tensor, type Tensors, tensorBytes, toBytes } from "../../tensor/tensor.ts";
+import { copyInTurns } from "../../tensor/copy-in-turns.ts";
+import { type Tensors, tensorBytes } from "../../tensor/tensor.ts";
 import type { ModelFacts } from "../model-facts.ts";
 import type { ModelCall, ModelHandle, ModelParts } from "../model-handle.ts";
 import { type RunStatistics, sumStatistics } from "../queue/run-statistics.ts";
@@ -171,50 +169,6 @@ class CopyClients {
     const copy = warmUp === undefined ? undefined : this.#clients[warmUp % this.#clients.length];
     return copy?.isOpen ? copy : this.leastLoaded();
   }
-}
-
-/** Copies that may be given away, while others' requests go on. */
-async function copyInTurns(tensors: Tensors): Promise<Tensors> {
-  const copies: [string, Tensor][] = [];
-  for (const name in tensors) copies.push([name, await copyTensor(tensors[name] as Tensor)]);
-  return createTensors(copies);
-}
-
-async function copyTensor(tensor: Tensor): Promise<Tensor> {
-  if (tensor.dtype === "bytes") return copyElements(tensor);
-  const { buffer } = await copyBytes([toBytes(tensor.data)]);
-  return { ...tensor, data: Reflect.construct(tensor.data.constructor, [buffer]) };
-}
-
-/** In one block, as they cross to another thread. */
-async function copyElements(tensor: Tensor<"bytes">): Promise<Tensor> {
-  const packed = packedOf(tensor);
-  if (packed !== undefined) {
-    const { content, ranges, byteLength } = packed;
-    return createPackedTensor(tensor.shape, {
-      content: await copyBytes([content]),
-      ranges: ranges.slice(),
-      byteLength,
-    });
-  }
-  const content = await copyBytes(tensor.data);
-  const ranges = new Uint32Array(2 * tensor.data.length);
-  let byteLength = 0;
-  for (const [index, { length }] of tensor.data.entries()) {
-    ranges.set([byteLength, byteLength + length], 2 * index);
-    byteLength += length;
-  }
-  const data = tensor.data.map((_, index) => content.subarray(ranges[2 * index], ranges[2 * index + 1]));
-  const copy: Tensor<"bytes"> = { ...tensor, data };
-  setPacked(copy, { content, ranges, byteLength });
-  return copy;
-}
-
-async function copyBytes(pieces: readonly Uint8Array[]): Promise<Uint8Array<ArrayBuffer>> {
-  const bytes = new Uint8Array(pieces.reduce((sum, piece) => sum + piece.length, 0));
-  const copy = new CopyInTurns(bytes);
-  for (const piece of pieces) await copy.add(piece);
-  return bytes;
 }
 
 function readerOf({ signal, limits, memory }: ModelCall, parts: ModelParts, client: RpcClient): PartReader<Tensors> {

@@ -6,6 +6,7 @@ import type { HttpAnswer } from "../../proxy/http-route.ts";
 import { inferNumbers, type NumbersAnswer } from "../../serving/infer-text.ts";
 import type { CallOptions, InferenceService, Lease } from "../../serving/inference-service.ts";
 import { mostRows, type ServableDescription } from "../../serving/servable-description.ts";
+import { copyTexts } from "../../tensor/copy-in-turns.ts";
 import { elementNumbers } from "../../tensor/elements.ts";
 import { type ChosenSignature, chooseSignature } from "../../tensor/signature/choose-signature.ts";
 import { type TensorSpec, toSize } from "../../tensor/signature/signature.ts";
@@ -185,10 +186,10 @@ async function inferScores(lease: Lease, wish: PairsWish, { call, exchange }: Pa
   for (const some of runsOf(places, textsOf, maxPairs)) {
     const count = some.length;
     // The memory of a text may be given away with it, and others may be in it too.
-    const copies = (side: 0 | 1) => some.map((place) => textsOf(place)[side].slice());
+    const copy = (side: 0 | 1) => copyTexts(some.map((place) => textsOf(place)[side]));
     const tensors = createTensors([
-      [first, createTensor("bytes", [count], copies(0))],
-      [second, createTensor("bytes", [count], copies(1))],
+      [first, await copy(0)],
+      [second, await copy(1)],
       ...(counted === undefined ? [] : choiceInputs(counted, count, wish)),
     ]);
     const outputs = counted === undefined ? [output] : [output, ...COUNTS];
@@ -205,7 +206,7 @@ async function inferScores(lease: Lease, wish: PairsWish, { call, exchange }: Pa
 
 const EMPTY = new Uint8Array(0);
 
-/** The pairs of each run: so many at most, and so few bytes that the main thread may copy them in one go. */
+/** The pairs of each run: so many at most, and of few bytes, but for a pair that has more by itself. */
 function* runsOf(
   places: readonly number[],
   textsOf: (place: number) => readonly [Uint8Array, Uint8Array],

@@ -8,6 +8,7 @@ import type { HttpAnswer } from "../../proxy/http-route.ts";
 import type { PartForm } from "../../proxy/part-form.ts";
 import { inferText, type TextPart } from "../../serving/infer-text.ts";
 import type { CallOptions, InferenceService, Lease } from "../../serving/inference-service.ts";
+import { copyBytes } from "../../tensor/copy-in-turns.ts";
 import { hasEntry, leaseFor } from "./lease-for.ts";
 import { withMedia } from "./media-addresses.ts";
 import { wrongMember } from "./members.ts";
@@ -135,9 +136,11 @@ async function makeChoices(
   const { source, leave } = followSignal(asked.call.signal);
   const call = { ...asked.call, signal: source };
   let failure: { readonly reason: unknown } | undefined;
+  // The last one may give the request's own memory away, since the others begin with copies.
+  const requests = [asked.request];
+  while (requests.length < choices.length) requests.unshift(await copyBytes([asked.request]));
   const runs = choices.map(async (choice, index) => {
-    // The last one may give the request's own memory away, since the others have begun with copies.
-    const request = index === choices.length - 1 ? asked.request : asked.request.slice();
+    const request = requests[index] ?? asked.request;
     const facts = index === 0 ? asked.facts : { ...asked.facts, choice: String(index) };
     try {
       await run(choice, (take) => inferText(lease, { ...asked, request, ...(facts && { facts }), call, take }));

@@ -5,6 +5,7 @@ import type { HttpAnswer } from "../../proxy/http-route.ts";
 import { inferNumbers, type NumbersAnswer } from "../../serving/infer-text.ts";
 import type { CallOptions, InferenceService, Lease } from "../../serving/inference-service.ts";
 import { mostRows, type ServableDescription } from "../../serving/servable-description.ts";
+import { copyTexts } from "../../tensor/copy-in-turns.ts";
 import type { DType } from "../../tensor/dtype.ts";
 import { elementNumbers } from "../../tensor/elements.ts";
 import { reshape } from "../../tensor/packed-tensor.ts";
@@ -125,7 +126,8 @@ async function inferVectors(lease: Lease, wish: EmbedWish, call: CallOptions): P
   const size = Math.min(model.maxTexts, count);
   const runs: RunAnswer[] = [];
   for (let from = 0; from < count; from += size) {
-    const texts = size < count ? ownTexts(wish.texts.data.slice(from, from + size)) : wish.texts;
+    // The memory of a text may be given away with it, and the others may be in it too.
+    const texts = size < count ? await copyTexts(wish.texts.data.slice(from, from + size)) : wish.texts;
     runs.push(await runModel(lease, model, { texts, from, wish, call }));
   }
   const [first] = runs;
@@ -144,12 +146,6 @@ async function inferVectors(lease: Lease, wish: EmbedWish, call: CallOptions): P
 function lengthsDiffer(model: string, lengths: readonly [number, number]): ServingError {
   const came = lengths.join(" and of ");
   return new ServingError("internal", `The model ${model} gave vectors of ${came} numbers; expected one length.`);
-}
-
-/** The memory of a text may be given away with it, and the others may be in it too. */
-function ownTexts(texts: readonly Uint8Array[]): Tensor<"bytes"> {
-  const own = texts.map((text) => text.slice());
-  return createTensor("bytes", [own.length], own);
 }
 
 interface RunAnswer {
