@@ -1,6 +1,7 @@
 import { copyFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { describe, expect, test } from "vitest";
+import { createSecureContext } from "node:tls";
+import { describe, expect, onTestFinished, test, vi } from "vitest";
 import { readCertificates, type TlsCredentials, TlsFiles, validityProblem } from "../../src/access/tls-files.ts";
 import { tempFolder } from "../helpers/temp-folder.ts";
 import { tlsFile, tlsPath } from "../helpers/tls-fixture.ts";
@@ -15,6 +16,11 @@ describe("TlsFiles.open", () => {
       /^The certificate cannot be read from \/nowhere\/a.pem: ENOENT/,
     ],
     ["a file in another form", { cert, key: tlsPath("../tls") }, /^The private key cannot be read from .*: EISDIR/],
+    [
+      "authorities that are not there",
+      { cert, key, clientCa: "/nowhere/ca.pem" },
+      /^The certificate of the clients' authority cannot be read from \/nowhere\/ca.pem: ENOENT/,
+    ],
     [
       "the key of another certificate",
       { cert, key: tlsPath("client.key") },
@@ -38,6 +44,11 @@ describe("TlsFiles.open", () => {
       "has a certificate 2 of 2 that cannot be read: its end is missing",
     ],
     ["a chain whose first is not the key's", { cert: [other, own] }, "is not the first of its file; expected it first"],
+    [
+      "a file of another thing, by its path",
+      { cert: [tlsFile("server.key")] },
+      /^The certificate \/.+\/cert has no cert/,
+    ],
     ["authorities that are cut off", { clientCa: [other, cut] }, "certificate 2 of 2 that cannot be read"],
     ["a damaged authority before others", { clientCa: [damaged, other] }, "certificate 1 of 2 that cannot be read"],
     [
@@ -80,6 +91,24 @@ describe("TlsFiles.open", () => {
     expect(files.map(({ isForGrpcAlone }) => isForGrpcAlone)).toEqual([false, false, true]);
     expect(files[0]?.validityProblem()).toBeUndefined();
     expect(files[0]?.credentials).toMatchObject({ cert: own, key: tlsFile("server.key") });
+  });
+
+  test("takes the groups that this OpenSSL knows", async () => {
+    const groups = (await TlsFiles.open({ cert, key })).credentials.ecdhCurve;
+    expect(createSecureContext({ ecdhCurve: groups })).toBeDefined();
+    const version = Number.parseFloat(process.versions.openssl);
+    expect(groups).toBe(`${version >= 3.5 ? "X25519MLKEM768:" : ""}X25519:P-256:P-384`);
+  });
+
+  test("tells that its own certificate is over", async () => {
+    onTestFinished(() => void vi.useRealTimers());
+    vi.setSystemTime(TO + 1);
+    expect((await TlsFiles.open({ cert, key })).validityProblem()?.text).toMatch(/expired on/);
+  });
+
+  test("does not call a certificate without content cut off", () => {
+    const empty = Buffer.from("-----BEGIN CERTIFICATE----------END CERTIFICATE-----");
+    expect(() => readCertificates(empty, "chain")).toThrow(/that cannot be read: (?!its end)/);
   });
 
   test("refuses what is no PEM", async () => {
@@ -166,6 +195,9 @@ test("a short-lived certificate is renewed in its last tenth", () => {
   const day = hours(0, DAY_MS);
   expect(validityProblem([day], 0.8 * DAY_MS)).toBeUndefined();
   expect(validityProblem([day], 0.95 * DAY_MS)?.text).toMatch(/^the certificate expires on/);
+  const today = hours(FROM, FROM + DAY_MS);
+  expect(validityProblem([today], FROM + 0.8 * DAY_MS)).toBeUndefined();
+  expect(validityProblem([today], FROM + 0.95 * DAY_MS)?.isSoon).toBe(true);
   expect(validityProblem([day, hours(0, DAY_MS / 2)], 0.95 * DAY_MS)?.text).toMatch(/^the certificate expired on/);
 });
 
