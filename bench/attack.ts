@@ -95,6 +95,7 @@ async function attackAll(runs: readonly Run[]): Promise<number> {
   endChildrenOnSignal();
   const before = readFigures();
   const after: Record<string, Figures> = {};
+  const began = performance.now();
   const lines: string[][] = [];
   const passed = await attackInTurn(runs, (run, result) => {
     const name = `${run.row.name} ${run.configuration.name}`;
@@ -106,7 +107,8 @@ async function attackAll(runs: readonly Run[]): Promise<number> {
   if (flags.figures !== undefined)
     writeFileSync(flags.figures, `${JSON.stringify({ ...before, ...after }, undefined, 1)}\n`);
   console.log(tableLines([[...HEAD, "s", "attacker got", "verdict"], ...lines]).join("\n"));
-  console.log(`${passed} of ${runs.length} rows passed.`);
+  const minutes = ((performance.now() - began) / 60_000).toFixed(1);
+  console.log(`${passed} of ${runs.length} rows passed, in ${minutes} minutes.`);
   return passed === runs.length ? 0 : 1;
 }
 

@@ -1,3 +1,4 @@
+import { readFileSync, utimesSync } from "node:fs";
 import { Agent, request } from "node:http";
 import { setTimeout as wait } from "node:timers/promises";
 import { generateKeyPair, SignJWT } from "jose";
@@ -9,6 +10,8 @@ import { NEWCOMER, TOKEN_CLAIMS } from "./server-arguments.ts";
 
 const GUESS_MS = 3000;
 const CONNECTIONS = 16;
+/** Milliseconds between two changes of the file of users. */
+const TOUCH_MS = 250;
 /** Longest wait of a user of another address who comes for the first time: two checks on a busy machine. */
 const FIRST_LOGIN_MS = 2000;
 /** Addresses of this machine that a client may come from. */
@@ -37,8 +40,23 @@ export const PASSWORD_ROWS: readonly AttackRow[] = [
     const statuses = await Promise.all(Array.from({ length: CONNECTIONS }, () => guessOverGrpc(target)));
     return judge(statuses.flat(), "grpc 16");
   }),
+  row("passwords-file-touched", async (target) => {
+    const path = usersFileOf(target);
+    const touching = setInterval(() => utimesSync(path, new Date(), new Date()), TOUCH_MS);
+    const guesses = await Promise.all(ADDRESSES.map((address) => guess(target, address)));
+    clearInterval(touching);
+    return judge(guesses.flat());
+  }),
   row("tokens-with-urls", sendTokens),
 ];
+
+/** The file of users that a server was started with: who is known stays so when it is written again. */
+function usersFileOf({ pid }: Target): string {
+  const words = readFileSync(`/proc/${pid}/cmdline`, "utf8").split("\0");
+  const path = words[words.indexOf("--auth-users") + 1];
+  if (path === undefined) throw new Error("the server has no file of users");
+  return path;
+}
 
 function row(name: string, attack: (target: Target) => Promise<AttackResult>): AttackRow {
   return { name, server: "known-users", isPlain: true, prepare: () => attack };

@@ -1,8 +1,10 @@
 import type { Socket } from "node:net";
+import type { Duplex } from "node:stream";
 import { setTimeout as wait } from "node:timers/promises";
 import { type AttackResult, type AttackRow, type Target, tally } from "./attack-row.ts";
-import { frame, METHODS, openSession, openStream } from "./grpc-attack.ts";
+import { callOn, frame, METHODS, openSession, openStream } from "./grpc-attack.ts";
 import { headOf, openSocket, post } from "./http-attack.ts";
+import { bytesField, varintField } from "./protobuf.ts";
 
 const PATH = "/v2/models/default/infer";
 const ANNOUNCED_BYTES = 256 * 1024 * 1024;
@@ -12,6 +14,7 @@ const SENT_BYTES = 17_000;
 const NEIGHBOUR_BYTES = 1_000_000;
 const HOLD_MS = 2000;
 const SIP_MS = 200;
+const SIPPED_BYTES = 60_000_000;
 
 /** Requests that hold what others need: see docs/limits.md. */
 export const SHARE_ROWS: readonly AttackRow[] = [
@@ -24,20 +27,41 @@ export const SHARE_ROWS: readonly AttackRow[] = [
   { name: "announced-grpc", server: "null", prepare: () => announcedGrpc(METHODS.infer) },
   { name: "announced-grpc-stream", server: "null", prepare: () => announcedGrpc(METHODS.stream) },
   { name: "sipped-http", server: "null", prepare: () => sippedHttp },
-  { name: "priority-http", server: "null", prepare: () => floodFirst },
+  { name: "sipped-grpc", server: "null", prepare: () => sippedGrpc },
+  { name: "priority-http", server: "null", prepare: () => (target) => floodFirst(() => firstOverHttp(target)) },
+  { name: "priority-grpc", server: "null", prepare: () => floodFirstOverGrpc },
 ];
 
 /** A flood that wants to be served before all others. */
-async function floodFirst(target: Target): Promise<AttackResult> {
-  const inputs = [{ name: "x", datatype: "FP32", shape: [1], data: [1.5] }];
-  const body = Buffer.from(JSON.stringify({ inputs, parameters: { priority: 1 } }));
+async function floodFirst(ask: () => Promise<string>): Promise<AttackResult> {
   const end = performance.now() + HOLD_MS;
   const statuses: string[] = [];
   const one = async () => {
-    while (performance.now() < end) statuses.push(await post(target, { path: PATH, body }));
+    while (performance.now() < end) statuses.push(await ask());
   };
   await Promise.all(Array.from({ length: 4 }, one));
   return { got: tally(statuses) };
+}
+
+function firstOverHttp(target: Target): Promise<string> {
+  const inputs = [{ name: "x", datatype: "FP32", shape: [1], data: [1.5] }];
+  return post(target, { path: PATH, body: Buffer.from(JSON.stringify({ inputs, parameters: { priority: 1 } })) });
+}
+
+async function floodFirstOverGrpc(target: Target): Promise<AttackResult> {
+  const session = await openSession(target);
+  const priority = bytesField(4, bytesField(1, "priority"), bytesField(2, varintField(2, 1)));
+  const message = textMessage("x", priority);
+  const result = await floodFirst(() => callOn(session, { path: METHODS.infer, message }));
+  session.destroy();
+  return result;
+}
+
+/** Asks the default model by one text, over gRPC. */
+function textMessage(text: string, ...more: Buffer[]): Buffer {
+  const contents = bytesField(5, bytesField(8, text));
+  const input = bytesField(5, bytesField(1, "x"), bytesField(2, "BYTES"), bytesField(3, Buffer.of(1)), contents);
+  return Buffer.concat([bytesField(1, "default"), ...more, input]);
 }
 
 /** Large bodies that are announced, of which a little comes: they must not keep others out. */
@@ -70,7 +94,7 @@ function announcedGrpc(path: string) {
 async function sippedHttp(target: Target): Promise<AttackResult> {
   const body = JSON.stringify({
     parameters: { binary_data_output: true },
-    inputs: [{ name: "x", datatype: "BYTES", shape: [1], data: ["x".repeat(60_000_000)] }],
+    inputs: [{ name: "x", datatype: "BYTES", shape: [1], data: ["x".repeat(SIPPED_BYTES)] }],
   });
   const sockets: Socket[] = [];
   for (let count = 0; count < 8; count++) {
@@ -79,13 +103,33 @@ async function sippedHttp(target: Target): Promise<AttackResult> {
     socket.write(headOf(PATH, body.length) + body);
     sockets.push(socket);
   }
+  return await sip(target, sockets);
+}
+
+const SIP_WINDOW = 16 * 1024;
+
+async function sippedGrpc(target: Target): Promise<AttackResult> {
+  const session = await openSession(target, SIP_WINDOW);
+  const message = frame(textMessage("x".repeat(SIPPED_BYTES)));
+  const streams = Array.from({ length: 8 }, () => {
+    const stream = openStream(session, { path: METHODS.infer });
+    stream.on("error", () => {}).pause();
+    stream.end(message);
+    return stream;
+  });
+  return await sip(target, streams, () => session.destroy());
+}
+
+/** Takes a little of each answer now and then. */
+async function sip(target: Target, answers: readonly Duplex[], over = () => {}): Promise<AttackResult> {
   const sipping = setInterval(() => {
-    for (const socket of sockets) socket.read(100);
+    for (const answer of answers) answer.read(100);
   }, SIP_MS);
   await wait(2 * HOLD_MS);
   return await besides(target, () => {
     clearInterval(sipping);
-    end(sockets);
+    end(answers);
+    over();
   });
 }
 
@@ -105,6 +149,6 @@ async function besides(target: Target, over: () => void): Promise<AttackResult> 
   return statuses.every((status) => status === "200") ? { got } : { got, problem: "others are refused" };
 }
 
-function end(sockets: readonly Socket[]): void {
+function end(sockets: readonly Duplex[]): void {
   for (const socket of sockets) socket.destroy();
 }
