@@ -35,6 +35,7 @@ export type ServerKind =
   | "hook-images"
   | "hostile-hooks"
   | "known-users"
+  | "rules"
   | "repository"
   | "mortal"
   | "lane"

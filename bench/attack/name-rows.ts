@@ -27,8 +27,27 @@ export const NAME_ROWS: readonly AttackRow[] = [
   metadataRow("spaces", { "grpc-encoding": "gzip", "grpc-accept-encoding": `a${" ".repeat(60_000)}b` }),
   metadataRow("timeout", { "grpc-timeout": `${"0".repeat(60_000)}S` }),
   metadataRow("cookies", { cookie: "token=a; ".repeat(6_500) }),
+  patternRow("teams", "-team-"),
+  patternRow("letters", "a"),
   metadataRow("binary", { "x-bin": Array.from({ length: 110 }, () => ",".repeat(500)) }),
 ];
+
+/** Names that the patterns of rules meet in many ways: of the longest URL, and of a message. */
+function patternRow(name: string, part: string): AttackRow {
+  const attack = async (target: Target) => {
+    const headers = { authorization: target.authorization ?? "" };
+    const statuses: string[] = [];
+    for (let time = 0; time < 3; time++) {
+      const path = `/v2/models/${part.repeat(14_000 / part.length)}/infer`;
+      statuses.push(await post(target, { path, body: Buffer.from("{}"), headers }));
+      const message = bytesField(1, part.repeat(600_000 / part.length));
+      statuses.push(await call(target, { path: METHODS.infer, message, headers }));
+    }
+    const got = tally(statuses);
+    return /200|grpc 0/.test(got) ? { got, problem: "it is taken for a model" } : { got };
+  };
+  return { name: `patterns-${name}`, server: "rules", prepare: () => attack };
+}
 
 /** Metadata of 64 KB, the most that a call may have. */
 function metadataRow(name: string, headers: Readonly<Record<string, string | string[]>>): AttackRow {

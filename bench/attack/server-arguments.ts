@@ -40,6 +40,7 @@ const OWN: Readonly<Record<ServerKind, readonly string[]>> = {
   "hook-images": [...NULL, "--hooks", fromRoot("bench/attack/decoding-hooks.ts")],
   "hostile-hooks": [...NULL, "--hooks", fromRoot("bench/attack/hostile-hooks.ts")],
   "known-users": NULL,
+  rules: NULL,
   mortal: [],
   lane: [],
   isolated: [],
@@ -69,7 +70,7 @@ export async function argumentsOf({ kind, configuration, folder }: ServerWish): 
 
 /** `Authorization` of the user that a server knows, where it asks for one. */
 export function authorizationOf(kind: ServerKind): string | undefined {
-  return kind === "known-users" ? basic(USER) : undefined;
+  return kind === "known-users" || kind === "rules" ? basic(USER) : undefined;
 }
 
 /** `Authorization` of one of many users; each is new to a server once. */
@@ -111,9 +112,19 @@ async function userArguments(kind: ServerKind, folder: string): Promise<string[]
   const lines = [...names.map((name) => `${name}:${text}\n`), `${newcomer}:${await hashPassword(secret)}\n`];
   writeFileSync(users, lines.join(""));
   if (kind === "known-users") return ["--auth-users", users, ...(await tokenArguments(folder))];
-  writeFileSync(rules, "open: [health, infer, read]\n");
+  writeFileSync(rules, kind === "rules" ? PATTERN_RULES : "open: [health, infer, read]\n");
   return ["--auth-users", users, "--auth-rules", rules];
 }
+
+/** Rules whose patterns may be tried in many ways. */
+const PATTERN_RULES = `open: [health]
+allow:
+  - who: "*"
+    kinds: [metrics]
+  - who: "*"
+    kinds: [infer, read]
+    models: [default, "*-team-*-v*", "*a*a*a*a*b"]
+`;
 
 /** Of everybody's password. */
 let hash: Promise<string> | undefined;
