@@ -1,113 +1,23 @@
+import { LinearSearch, NativeSearch, type Step, TextPattern } from "./pattern-search.ts";
+
 /** Steps of a program at most: repetitions that are counted are written out. */
 const MAX_STEPS = 10_000;
+/** The largest count of a repetition, as RE2 has it. */
+const MAX_COUNT = 1000;
 
 /** Letters that stand for classes, in RE2's meaning: of ASCII alone. */
 const CLASSES: Readonly<Record<string, string>> = { d: "0-9", w: "0-9A-Za-z_", s: "\\t\\n\\f\\r " };
 /** Letters that stand for one character. */
 const CONTROLS: Readonly<Record<string, string>> = { n: "\\n", t: "\\t", r: "\\r", f: "\\f", v: "\\v" };
 
-/** A step of a program: takes a character, or holds at a place, or goes on at others, the first of them first. */
-type Step =
-  | { readonly kind: "take"; readonly takes: RegExp }
-  | { readonly kind: "check"; readonly holds: (characters: readonly string[], at: number) => boolean }
-  | { readonly kind: "save"; readonly slot: number }
-  | { readonly kind: "go"; to: readonly number[] }
-  | { readonly kind: "match" };
-
 /** Writes the steps of a part of a pattern, after which the program goes on behind them. */
 type Part = (program: Step[]) => void;
-
-/** A way through the program that has come to a step: beginnings and ends of groups so far. */
-interface Way {
-  readonly step: number;
-  readonly saved: readonly number[];
-}
-
-/** A pattern whose search takes a time in proportion to the text: all ways through it are followed at once. */
-export class LinearPattern {
-  readonly #program: readonly Step[];
-
-  constructor(program: readonly Step[]) {
-    this.#program = program;
-  }
-
-  /** Checks if the pattern matches all of a text. */
-  isWhole(text: string): boolean {
-    return this.#find([...text], 0, true) !== undefined;
-  }
-
-  /** The text with its first match replaced, or each; the replacement is made of the match and its groups. */
-  replace(text: string, toReplacement: (groups: readonly string[]) => string, isGlobal: boolean): string {
-    const characters = [...text];
-    const parts: string[] = [];
-    let at = 0;
-    for (let from = 0; from <= characters.length; ) {
-      const found = this.#find(characters, from, false);
-      if (found === undefined) break;
-      const [start = 0, end = 0] = found;
-      const count = Math.ceil(found.length / 2);
-      const groups = Array.from({ length: count }, (_, group) =>
-        characters.slice(found[2 * group] ?? 0, found[2 * group + 1] ?? 0).join(""),
-      );
-      parts.push(characters.slice(at, start).join(""), toReplacement(groups));
-      at = end;
-      if (!isGlobal) break;
-      from = end === start ? end + 1 : end;
-    }
-    return `${parts.join("")}${characters.slice(at).join("")}`;
-  }
-
-  /** The first match from there on, as RE2 prefers it, by the beginnings and ends of its groups. */
-  #find(characters: readonly string[], from: number, isWhole: boolean): readonly number[] | undefined {
-    let found: readonly number[] | undefined;
-    const seenAt = new Int32Array(this.#program.length).fill(-1);
-    let ways: Way[] = [];
-    for (let at = from; at <= characters.length; at++) {
-      if (found === undefined && (!isWhole || at === from))
-        this.#follow(ways, { step: 0, saved: [] }, characters, at, seenAt);
-      if (ways.length === 0 && (isWhole || found !== undefined)) break;
-      const next: Way[] = [];
-      for (const { step, saved } of ways) {
-        const each = this.#program[step] as Step;
-        if (each.kind === "match") {
-          if (isWhole && at < characters.length) continue;
-          found = saved;
-          break;
-        }
-        const character = characters[at];
-        if (each.kind === "take" && character !== undefined && each.takes.test(character))
-          this.#follow(next, { step: step + 1, saved }, characters, at + 1, seenAt);
-      }
-      ways = next;
-    }
-    return found;
-  }
-
-  /** Adds the steps that a way comes to without a character; a step that another has come to before is its. */
-  #follow(ways: Way[], first: Way, characters: readonly string[], at: number, seenAt: Int32Array): void {
-    const open = [first];
-    for (let way = open.pop(); way !== undefined; way = open.pop()) {
-      const { step, saved } = way;
-      if (seenAt[step] === at) continue;
-      seenAt[step] = at;
-      const each = this.#program[step] as Step;
-      if (each.kind === "go") for (const to of each.to.toReversed()) open.push({ step: to, saved });
-      else if (each.kind === "check") {
-        if (each.holds(characters, at)) open.push({ step: step + 1, saved });
-      } else if (each.kind === "save") {
-        const more = [...saved];
-        more[each.slot] = at;
-        open.push({ step: step + 1, saved: more });
-      } else ways.push(way);
-    }
-  }
-}
 
 /**
  * The pattern that means what it means to RE2, as TensorFlow uses it; undefined for one with anything but literals,
  * classes, groups, alternatives, repetitions and anchors, or one that is too large.
  */
-export function toPattern(text: string): LinearPattern | undefined {
+export function toPattern(text: string): TextPattern | undefined {
   const tokens: Token[] = [];
   for (let rest = text; rest !== ""; ) {
     const [token, translated] = readToken(rest) ?? [];
@@ -117,17 +27,35 @@ export function toPattern(text: string): LinearPattern | undefined {
   }
   try {
     // It throws for text that is no pattern.
-    new RegExp(tokens.map(([, translated]) => translated).join(""), "u");
+    const native = new NativeSearch(tokens.map(([, translated]) => translated).join(""));
+    if (hasOneWay(tokens)) return new TextPattern(native);
     const program: Step[] = [];
     group(new Tokens(tokens).alternatives(), 0)(program);
     write(program, { kind: "match" });
-    return new LinearPattern(program);
+    return new TextPattern(new LinearSearch(program));
   } catch {
     return undefined;
   }
 }
 
 type Token = readonly [token: string, translated: string];
+
+/**
+ * Checks if V8's engine takes a time in proportion to any text. Alternatives outside of groups, each a sequence without
+ * repetitions, fail after as many characters as they have. One character that is repeated at an alternative's very end
+ * never fails after more than one: what it has taken is matched, and is not looked at again.
+ */
+function hasOneWay(tokens: readonly Token[]): boolean {
+  let depth = 0;
+  return tokens.every(([token], at) => {
+    if (token.startsWith("(")) depth++;
+    else if (token === ")") depth--;
+    else if (token === "|") return depth === 0;
+    if (!REPETITION.test(token)) return true;
+    const [before = "", after = "|"] = [tokens[at - 1]?.[0], tokens[at + 1]?.[0]];
+    return /^[*+]/.test(token) && depth === 0 && before !== ")" && CHECKS[before] === undefined && after === "|";
+  });
+}
 
 /** Reads the tokens of a pattern that JavaScript takes. */
 class Tokens {
@@ -176,7 +104,7 @@ class Tokens {
       this.#at++;
       return number === undefined ? inner : group(inner, number);
     }
-    const step: Step = CHECKS[token] ?? { kind: "take", takes: new RegExp(`^${translated}$`, "u") };
+    const step: Step = CHECKS[token] ?? { kind: "take", takes: toTest(translated) };
     return (program) => write(program, step);
   }
 
@@ -188,6 +116,7 @@ class Tokens {
       Number(least),
       comma === undefined ? Number(least) : most === "" ? undefined : Number(most),
     ] as const;
+    if (Math.max(...counted.map((count) => count ?? 0)) > MAX_COUNT) throw new RangeError("The count is too large.");
     return repeat(part, SIGNS[sign] ?? counted, isLazy);
   }
 }
@@ -203,13 +132,25 @@ const isWord = (character = "") => /^\w/.test(character);
 const CHECKS: Readonly<Record<string, Step>> = {
   "^": { kind: "check", holds: (_, at) => at === 0 },
   $: { kind: "check", holds: ({ length }, at) => at === length },
-  "\\b": { kind: "check", holds: (characters, at) => isWord(characters[at - 1]) !== isWord(characters[at]) },
+  "\\b": { kind: "check", holds: (text, at) => isWord(text[at - 1]) !== isWord(text[at]) },
 };
+
+/** Checks a character, those of ASCII by a table. */
+function toTest(translated: string): (code: number) => boolean {
+  const takes = new RegExp(`^${translated}$`, "u");
+  const ofAscii = Array.from({ length: 128 }, (_, code) => takes.test(String.fromCodePoint(code)));
+  return (code) => ofAscii[code] ?? takes.test(String.fromCodePoint(code));
+}
 
 function repeat(part: Part, [least, most]: readonly [number, number | undefined], isLazy: boolean): Part {
   const order = (one: number, other: number) => (isLazy ? [other, one] : [one, other]);
   return (program) => {
-    for (let count = 0; count < least; count++) part(program);
+    for (let count = 0; count < least; count++) {
+      const { length } = program;
+      part(program);
+      // Copies of nothing, within each other, take long and never become too many steps.
+      if (program.length === length) break;
+    }
     const ways: { readonly way: { to: readonly number[] }; readonly from: number }[] = [];
     for (let count = least; count < (most ?? least + 1); count++) {
       ways.push({ way: write(program, { kind: "go", to: [] as readonly number[] }), from: program.length });

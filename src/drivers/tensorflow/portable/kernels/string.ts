@@ -3,7 +3,8 @@ import { toFixedPoint } from "../../../../platform/text/size-text.ts";
 import { dataTypeNumber } from "../../saved-model/data-type.ts";
 import { TYPE } from "../element-types.ts";
 import type { KernelFactory, KernelTable, OpNode } from "../op-node.ts";
-import { type LinearPattern, toPattern } from "../re2-pattern.ts";
+import type { TextPattern } from "../pattern-search.ts";
+import { toPattern } from "../re2-pattern.ts";
 import { asStrings, asTensor, numbersOf, Strings, type Value } from "../values.ts";
 import { broadcastShape } from "./binary.ts";
 
@@ -163,7 +164,7 @@ const regexReplace: KernelFactory = (node) => {
     return node.refuse(`of a pattern that matches nothing, "${node.text("pattern")}"`);
   const rewrite = node.text("rewrite");
   if (/\\[^\d\\]|\\$/.test(rewrite)) return node.refuse(`with the rewrite "${rewrite}"`);
-  const replace = (groups: readonly string[]) =>
+  const replace = (groups: readonly (string | undefined)[]) =>
     rewrite.replace(/\\(.)/g, (_, which: string) => (which === "\\" ? "\\" : (groups[Number(which)] ?? "")));
   return (x) => mapStrings(x, (bytes) => ENCODER.encode(pattern.replace(decodeText(bytes), replace, isGlobal)));
 };
@@ -180,7 +181,7 @@ const regexFullMatch: KernelFactory = (node) => {
   };
 };
 
-function patternOf(node: OpNode): LinearPattern {
+function patternOf(node: OpNode): TextPattern {
   const text = node.text("pattern");
   return toPattern(text) ?? node.refuse(`of the pattern "${text}"`);
 }
