@@ -39,12 +39,14 @@ const MAX_NODES = 1_000_000;
  */
 export class GraphInliner {
   readonly #library: FunctionLibrary;
+  readonly #maxNodes: number;
   readonly #sources = new Map<string, Source>();
   readonly #nodes = new Map<string, GraphNode>();
   readonly #pending: string[] = [];
 
-  constructor(library: FunctionLibrary) {
+  constructor(library: FunctionLibrary, maxNodes = MAX_NODES) {
     this.#library = library;
+    this.#maxNodes = maxNodes;
   }
 
   /** Nodes that were reached so far. */
@@ -109,7 +111,8 @@ export class GraphInliner {
   }
 
   #keep(node: GraphNode): void {
-    if (this.#nodes.size >= MAX_NODES) throw new Refusal(`more than ${MAX_NODES} operations with those of functions`);
+    if (this.#nodes.size >= this.#maxNodes)
+      throw new Refusal(`more than ${this.#maxNodes} operations with those of functions`);
     this.#nodes.set(node.name, node);
     for (const { node: input } of node.inputs) this.#pending.push(input);
     this.#pending.push(...node.controls);

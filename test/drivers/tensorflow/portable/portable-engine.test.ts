@@ -21,7 +21,6 @@ function copyOf(name: string): string {
 
 /** Those of the model `tensorflow_1`. */
 const TAGS = { tags: "serve,cpu" };
-const FLOATS = { list: { type: ["DT_FLOAT"] } };
 
 /** The model `tensorflow_1` whose initialisation also assigns the node `value` to its bias, which is all ones. */
 function withAssignedBias(...nodes: NodeJson[]): string {
@@ -217,30 +216,6 @@ describe("the portable engine refuses a SavedModel", () => {
       code: "failed_precondition",
       message: 'The model\'s asset "../../outside.txt" lies outside of its folder assets.',
     });
-  });
-
-  it("with functions that call each other a million times", async () => {
-    const call = (name: string, input: string, callee: string) => ({
-      name,
-      op: "PartitionedCall",
-      input: [input],
-      attr: { f: { func: { name: callee } }, Tin: FLOATS, Tout: FLOATS },
-    });
-    const functions = Array.from({ length: 25 }, (_, depth) => ({
-      signature: {
-        name: `f${depth}`,
-        inputArg: [{ name: "a", type: "DT_FLOAT" }],
-        outputArg: [{ name: "r", type: "DT_FLOAT" }],
-      },
-      nodeDef:
-        depth === 24
-          ? [{ name: "m", op: "Neg", input: ["a"], attr: { T: type("float32") } }]
-          : [call("n", "a", `f${depth + 1}`), call("m", "n:output:0", `f${depth + 1}`)],
-      ret: { r: depth === 24 ? "m:y:0" : "m:output:0" },
-    }));
-    const graph = writeGraph([placeholder("x", floats([1], 1)), call("y", "x", "f0")], functions);
-    const path = join(tempFolder({ "frozen.pb": graph }), "frozen.pb");
-    await expect(loadPortable(path)).rejects.toThrow("more than 1000000 operations with those of functions");
   });
 
   it("with an unknown operation, naming it", async () => {
