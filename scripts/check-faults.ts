@@ -54,6 +54,8 @@ const SAMPLE = ["isolated model", "download"];
 const SPARE = 4;
 /** Memory more than before that is no leak: heaps are collected at any time. */
 const SPARE_MB = 64;
+/** Times that more memory is measured again, each beside a run without the fault. */
+const MEASURED_AGAIN = 2;
 
 const isSample = process.argv.includes("--sample");
 const every = Number(/^--every=(\d+)$/.exec(process.argv.find((word) => word.startsWith("--every=")) ?? "")?.[1] ?? 1);
@@ -226,6 +228,19 @@ function newPlace(): Place {
   return { folder, archive: url };
 }
 
+/** Megabytes that a fault costs, at least: runs beside each other collect their heaps at any time, a leak is in each. */
+async function measureGrowth(scenario: Scenario, fault: Fault, grownMb: number): Promise<number> {
+  let least = grownMb;
+  for (let count = 0; count < MEASURED_AGAIN && least > SPARE_MB; count++) {
+    const [place, cleanPlace] = [newPlace(), newPlace()];
+    const faulted = await run(scenario, place, fault);
+    const clean = await run(scenario, cleanPlace);
+    if (faulted.memoryMb > 0) least = Math.min(least, faulted.memoryMb - clean.memoryMb);
+    for (const { folder } of [place, cleanPlace]) rmSync(folder, { recursive: true, force: true });
+  }
+  return least;
+}
+
 /** A fault, and the start after it. */
 async function tryFault(scenario: Scenario, fault: Fault, clean: Outcome): Promise<string> {
   const place = newPlace();
@@ -233,7 +248,7 @@ async function tryFault(scenario: Scenario, fault: Fault, clean: Outcome): Promi
   const problems = [...outcome.problems];
   const leaked = outcome.descriptors - clean.descriptors;
   if (leaked > SPARE) problems.push(`${leaked} descriptors more than without a fault`);
-  const grownMb = outcome.memoryMb - clean.memoryMb;
+  const grownMb = await measureGrowth(scenario, fault, outcome.memoryMb - clean.memoryMb);
   if (grownMb > SPARE_MB) problems.push(`${Math.round(grownMb)} MB more than without a fault`);
   if (outcome.wasHit) {
     const after = await run(scenario, place);
