@@ -112,7 +112,7 @@ function onceAsked<Result>(ask: () => Promise<Result>): () => Promise<Result> {
   };
 }
 
-/** What a request lends to its messages, of which some need to know all models. */
+/** Means that a request lends to its messages, of which some need to know all models. */
 interface Lent extends MessageContext {
   readonly known: () => Promise<InferenceService>;
 }
