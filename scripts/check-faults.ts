@@ -228,7 +228,7 @@ function newPlace(): Place {
   return { folder, archive: url };
 }
 
-/** Megabytes that a fault costs, at least: runs beside each other collect their heaps at any time, a leak is in each. */
+/** Megabytes that a fault costs, at least: heaps are collected at any time, but a leak is in each run. */
 async function measureGrowth(scenario: Scenario, fault: Fault, grownMb: number): Promise<number> {
   let least = grownMb;
   for (let count = 0; count < MEASURED_AGAIN && least > SPARE_MB; count++) {

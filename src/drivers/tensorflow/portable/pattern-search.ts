@@ -59,8 +59,8 @@ export class TextPattern {
 }
 
 /**
- * Searches by V8's engine, which tries one way after the other: for a pattern that has one way at each place. Throws for
- * a run of many millions of characters, of which V8 holds each place.
+ * Searches by V8's engine, which tries one way after the other: for a pattern that has one way at each place. Throws
+ * for a run of many millions of characters, of which V8 holds each place.
  */
 export class NativeSearch implements Search {
   readonly #first: RegExp;
