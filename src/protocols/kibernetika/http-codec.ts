@@ -5,7 +5,6 @@ import { LARGE_MESSAGE_BYTES } from "../../platform/codec-host/large-message.ts"
 import { DecodeBudget } from "../../platform/limits/memory/decode-budget.ts";
 import { nearest } from "../../platform/text/nearest.ts";
 import type { HttpExchange } from "../../proxy/http-exchange.ts";
-import type { ServableDescription } from "../../serving/servable-description.ts";
 import type { CsvColumn } from "../../tensor/codecs/csv-to-json-rows.ts";
 import { decodeBase64, withoutSpaces } from "../../tensor/codecs/json/decode-base64.ts";
 import { parseJson } from "../../tensor/codecs/json/json-reader.ts";
@@ -101,9 +100,7 @@ export function plainMember(body: Buffer): PlainMember | "frame" | undefined {
 }
 
 /** Tells a data frame of pandas' from columns for a model whose inputs are called as its members. */
-function isSplit(columns: readonly CsvColumn[] | undefined): boolean {
-  return columns?.every(({ name }) => name !== "columns" && name !== "data") === true;
-}
+const isSplit = (columns?: readonly CsvColumn[]) => columns?.every(({ name }) => !/^(?:columns|data)$/.test(name));
 
 function shownText(body: Buffer): string {
   return body.subarray(0, SHOWN_BYTES).toString("latin1");
@@ -136,11 +133,9 @@ export async function readPlainRequest(
       ? exchange.decode(toPlainBodyJob, [body, { form: as, signature, columns }, maxMessageBytes], body)
       : toPlainBody(body, { form: as, signature, columns }, maxMessageBytes);
   if (form === "csv" || (form === "inputs" && SPLIT.test(shownText(body)))) {
-    const convertFor = (description: ServableDescription) => {
-      const columns = csvColumns(description, signature);
-      return form === "csv" ? convert(form, columns) : convert(isSplit(columns) ? "split" : form);
-    };
-    return { body, convert: convertFor, form: ofValues };
+    const asTold = (columns?: readonly CsvColumn[]) =>
+      convert(form !== "csv" && isSplit(columns) ? "split" : form, columns);
+    return { body, convert: (description) => asTold(csvColumns(description, signature)), form: ofValues };
   }
   if (isLarge || (form !== "instances" && form !== "inputs")) return { body: await convert(form), form: ofValues };
   const budget = new DecodeBudget(maxMessageBytes);

@@ -1,15 +1,17 @@
 import { currentScope } from "../../access/call-scope.ts";
 import { failedPrecondition, invalidArgument, ServingError } from "../../errors.ts";
 import { isNotOneAnswer } from "../../one-answer.ts";
+import { codecs } from "../../platform/codec-host/codec-pool.ts";
+import { MANY_ELEMENTS } from "../../platform/codec-host/large-message.ts";
 import { BEFORE_OTHERS } from "../../platform/limits/call-limits.ts";
 import type { ProtocolSettings } from "../../platform/limits/settings/server-settings.ts";
 import type { SharedMemory } from "../../platform/shared-memory/shared-memory.ts";
 import type { CallOptions, InferenceService, InferResponse, Lease, PartSink } from "../../serving/inference-service.ts";
 import type { Signature } from "../../tensor/signature/signature.ts";
-import type { Tensor, Tensors } from "../../tensor/tensor.ts";
+import { elementCount, type Tensor, type Tensors } from "../../tensor/tensor.ts";
 import { answeredTensors } from "../answered-tensors.ts";
 import { toCheckedRequest } from "./check-request.ts";
-import { classifyOutput } from "./classify-output.ts";
+import { CLASS_BYTES, type ClassifiedOutput, classify, classifyJob } from "./classify.ts";
 import { datatypeOf } from "./datatype.ts";
 import type { AnsweredOutput, KserveAnswer, KserveParts } from "./kserve-answer.ts";
 import type { KserveRequest, RequestedOutput } from "./kserve-request.ts";
@@ -216,4 +218,20 @@ function toOutput(name: string, tensor: Tensor): AnsweredOutput {
   throw failedPrecondition(
     `output '${name}' is ${dtype}, which KServe V2 cannot carry; ask for other outputs, or use the TensorFlow Serving API`,
   );
+}
+
+/** Memory for the texts of one output's classes: half of the default for all requests together. */
+const MAX_CLASS_BYTES = 256 * 1024 * 1024;
+
+/** {@link classify}, in a codec thread if that takes long. `isOnly`: no other output is answered. */
+function classifyOutput(
+  tensor: Tensor,
+  output: ClassifiedOutput,
+  { call: { signal, memory }, isOnly }: { readonly call: CallOptions; readonly isOnly: boolean },
+): Tensor | Promise<Tensor> {
+  const elements = elementCount(tensor.shape);
+  if (elements <= MANY_ELEMENTS) return classify(tensor, output, MAX_CLASS_BYTES);
+  const transfer = isOnly && memory?.isWireOnly === true ? "owned" : undefined;
+  const scratchBytes = Math.min(elements * CLASS_BYTES, MAX_CLASS_BYTES);
+  return codecs.run(classifyJob, [tensor, output, MAX_CLASS_BYTES], { transfer, signal, memory, scratchBytes });
 }
