@@ -17,7 +17,7 @@ observability: platform/text
 platform/limits: platform observability
 platform/net: platform/limits
 platform/user-module: platform/text observability
-tensor: platform/text
+tensor: platform/text platform/limits
 tensor/signature: tensor
 tensor/codecs: tensor platform/text platform/limits
 tensor/media: tensor platform
