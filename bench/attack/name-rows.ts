@@ -44,7 +44,7 @@ function patternRow(name: string, part: string): AttackRow {
       statuses.push(await call(target, { path: METHODS.infer, message, headers }));
     }
     const got = tally(statuses);
-    return /200|grpc 0/.test(got) ? { got, problem: "it is taken for a model" } : { got };
+    return /200|401|grpc (?:0|16)/.test(got) ? { got, problem: "it does not meet the rules" } : { got };
   };
   return { name: `patterns-${name}`, server: "rules", prepare: () => attack };
 }

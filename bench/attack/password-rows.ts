@@ -53,8 +53,9 @@ export const PASSWORD_ROWS: readonly AttackRow[] = [
 /** The file of users that a server was started with: who is known stays so when it is written again. */
 function usersFileOf({ pid }: Target): string {
   const words = readFileSync(`/proc/${pid}/cmdline`, "utf8").split("\0");
-  const path = words[words.indexOf("--auth-users") + 1];
-  if (path === undefined) throw new Error("the server has no file of users");
+  const at = words.indexOf("--auth-users");
+  const path = words[at + 1];
+  if (at < 0 || path === undefined) throw new Error("the server has no file of users");
   return path;
 }
 

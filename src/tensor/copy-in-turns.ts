@@ -1,5 +1,5 @@
 import { CopyInTurns } from "../platform/limits/event-loop-turns.ts";
-import { packedOf, setPacked } from "./packed-bytes.ts";
+import { packedOf } from "./packed-bytes.ts";
 import { createPackedTensor } from "./packed-tensor.ts";
 import { createTensor, createTensors, type Tensor, type Tensors, toBytes } from "./tensor.ts";
 
@@ -39,10 +39,7 @@ async function copyElements(tensor: Tensor<"bytes">): Promise<Tensor<"bytes">> {
     ranges.set([byteLength, byteLength + length], 2 * index);
     byteLength += length;
   }
-  const data = tensor.data.map((_, index) => content.subarray(ranges[2 * index], ranges[2 * index + 1]));
-  const copy: Tensor<"bytes"> = { ...tensor, data };
-  setPacked(copy, { content, ranges, byteLength });
-  return copy;
+  return createPackedTensor(tensor.shape, { content, ranges, byteLength });
 }
 
 /** Joins pieces in memory of their own, while others' requests go on. */

@@ -2,8 +2,9 @@ import { invalidArgument } from "../errors.ts";
 import { isGone, type PackedBytes, packedOf, setPacked } from "./packed-bytes.ts";
 import { createTensor, createTensors, elementCount, type Tensor, type Tensors } from "./tensor.ts";
 
-/** Maximum number of elements that are unpacked immediately: a getter takes longer than they do. */
+/** Maximum number of elements, and of their bytes, that are unpacked immediately: a getter takes longer than they do. */
 const FEW_ELEMENTS = 16;
+const FEW_BYTES = 64 * 1024;
 
 /**
  * A `bytes` tensor whose elements stay packed until `data` is read, which makes a view for each of them, once. Throws
@@ -16,7 +17,7 @@ export function createPackedTensor(shape: readonly number[], packed: PackedBytes
       `A bytes tensor of shape [${shape}] has ${elementCount(shape)} values, but ${count} were given.`,
     );
   }
-  if (count <= FEW_ELEMENTS) return { dtype: "bytes", shape, data: unpack(packed) };
+  if (count <= FEW_ELEMENTS && packed.byteLength <= FEW_BYTES) return { dtype: "bytes", shape, data: unpack(packed) };
   const tensor = { dtype: "bytes", shape } as unknown as Tensor<"bytes">;
   const get = () => {
     const data = unpack(packed);

@@ -55,6 +55,8 @@ export type RoomAction<Copy> =
 const WAIT_MS = 10_000;
 /** The same while other loads run, whose models can be unloaded after them; the time begins again after each. */
 const WAIT_FOR_LOADS_MS = 60_000;
+/** Time after which a load that is late is planned again without an event, in milliseconds. */
+const LATE_MS = 100;
 /** Maximum ratio of the measured size to the estimate: requests and other work take memory meanwhile. */
 const MAX_FACTOR = 4;
 /** Smaller models are not measured: they are lost in the process's usual changes of memory. */
@@ -91,7 +93,9 @@ export function planRoom<Copy extends IdleCopy>(seen: Seen<Copy>): RoomAction<Co
 
 /** The time at which a load that waits has to be planned again without an event. */
 export function roomWakeOf(need: MemoryDemand, book: MemoryBook, now: number): number {
-  return need.again !== undefined && need.again > now ? need.again : endOfWait(need, book) + 1;
+  if (need.again !== undefined && need.again > now) return need.again;
+  // One that waits for the copies of others is late, and is planned again when they have left.
+  return Math.max(endOfWait(need, book) + 1, now + LATE_MS);
 }
 
 function endOfWait({ since }: MemoryDemand, { loads, lastLoad }: MemoryBook): number {

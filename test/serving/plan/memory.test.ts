@@ -96,6 +96,7 @@ test("a load that waits is planned again when its time is up, or when it may cho
   const wakeS = (again: number, books: string) =>
     (roomWakeOf({ what: "m", bytes: MB, since: NOW, again }, toBook(books), NOW) - NOW) / 1000;
   expect([wakeS(0, ""), wakeS(0, "1 loads of 10"), wakeS(0, "5s last load")]).toEqual([10.001, 60.001, 15.001]);
+  expect(roomWakeOf({ what: "m", bytes: MB, since: NOW - 60_000 }, toBook(""), NOW)).toBe(NOW + 100);
   expect([wakeS(NOW + 2000, ""), wakeS(Number.POSITIVE_INFINITY, "")]).toEqual([2, Number.POSITIVE_INFINITY]);
 });
 
