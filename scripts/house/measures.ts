@@ -32,7 +32,6 @@ const STAYS_APART: Readonly<Record<string, string>> = {
   "src/cli/commands/completion-command.ts": "a command, as all others have a file",
   "src/protocols/kserve/raw-tensor-jobs.ts":
     "jobs of codec threads; the client for browsers has raw-tensor.ts without them",
-  "src/protocols/kserve/classify-output.ts": "asks codec threads, which load classify.ts",
   "src/protocols/write-items-job.ts": "what codec threads load",
 };
 

@@ -1,3 +1,4 @@
+import { cutText } from "../../platform/text/cut-text.ts";
 import type { DType } from "../../tensor/dtype.ts";
 import { type ExampleInput, guessExamples } from "../../tensor/signature/example-inputs.ts";
 
@@ -95,6 +96,6 @@ export function categoriesNote(
   write: (category: string | number) => string = JSON.stringify,
 ): string | undefined {
   if (categories === undefined || categories.length === 0) return undefined;
-  const shown = categories.slice(0, MAX_CATEGORIES).map((category) => write(category));
+  const shown = categories.slice(0, MAX_CATEGORIES).map((category) => cutText(write(category)));
   return `one of ${shown.join(", ")}${categories.length > MAX_CATEGORIES ? " and more" : ""}`;
 }

@@ -89,7 +89,11 @@ async function openProxy(settings: Settings<"proxy">, env: Environment, log: Log
   const options = {
     host,
     port: httpPort,
-    protocols: chosenProtocols(PROTOCOLS, own.protocols.servedProtocols),
+    // It has no page.
+    protocols: chosenProtocols(
+      PROTOCOLS.filter(({ name }) => name !== "page"),
+      own.protocols.servedProtocols,
+    ),
     settings: own,
     memory,
     ...openClientAccess(own, { proxies, authentication, log }),

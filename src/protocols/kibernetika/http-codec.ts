@@ -100,7 +100,8 @@ export function plainMember(body: Buffer): PlainMember | "frame" | undefined {
 }
 
 /** Tells a data frame of pandas' from columns for a model whose inputs are called as its members. */
-const isSplit = (columns?: readonly CsvColumn[]) => columns?.every(({ name }) => !/^(?:columns|data)$/.test(name));
+const isSplit = (columns?: readonly CsvColumn[]) =>
+  columns?.every(({ name }) => !/^(?:columns|data|index)$/.test(name));
 
 function shownText(body: Buffer): string {
   return body.subarray(0, SHOWN_BYTES).toString("latin1");

@@ -133,12 +133,12 @@ async function makeChoices(
 ): Promise<void> {
   const [first] = choices;
   if (choices.length === 1 && first !== undefined) return run(first, (take) => inferText(lease, { ...asked, take }));
-  const { source, leave } = followSignal(asked.call.signal);
-  const call = { ...asked.call, signal: source };
-  let failure: { readonly reason: unknown } | undefined;
   // The last one may give the request's own memory away, since the others begin with copies.
   const requests = [asked.request];
   while (requests.length < choices.length) requests.unshift(await copyBytes([asked.request]));
+  const { source, leave } = followSignal(asked.call.signal);
+  const call = { ...asked.call, signal: source };
+  let failure: { readonly reason: unknown } | undefined;
   const runs = choices.map(async (choice, index) => {
     const request = requests[index] ?? asked.request;
     const facts = index === 0 ? asked.facts : { ...asked.facts, choice: String(index) };

@@ -94,7 +94,6 @@ const MANY: readonly (readonly [name: string, Call, told: string])[] = [
   ["facts in a large message", { raw: Buffer.from(NO_FACT.repeat(100_000), "hex") }, "it has more than 8 facts"],
   ["levels", { body: deep(1001) }, "nested more than 1000 levels"],
   ["members", { body: `{"more":{${'"a":0,'.repeat(300_000)}"b":0}}` }, "members; send less"],
-  ["messages", { body: chat(...Array(4097).fill(message([]))) }, "body.messages is a list of 4097 items"],
   ["stops", { body: { ...chat(message([])), stop: Array(65).fill("a") } }, "body.stop is a list of 65 items"],
   ["texts", { name: "embed", body: { texts: Array(2049).fill("a"), more: {} } }, "body.texts is a list of 2049 texts"],
   ["pictures", { name: "generateImage", body: { prompt: "a", count: 1e15, more: {} } }, "whole number from 1 to 10"],

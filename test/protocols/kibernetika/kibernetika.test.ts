@@ -149,7 +149,8 @@ describe("POST /predict", () => {
       driver: "null",
       hooks: { inputs: inputs(...names), process: (given: Record<string, Tensor>) => given },
     });
-    const { httpUrl } = await startServer({ models: { homes: echo("age", "size"), own: echo("columns", "data") } });
+    const models = { homes: echo("age", "size"), own: echo("columns", "data"), kept: echo("index", "x") };
+    const { httpUrl } = await startServer({ models });
     const ask = async (name: string, body: string) => {
       const answer = await post(`${httpUrl}/predict/${name}`, body, JSON_TYPE);
       return [answer.status, await answer.text()];
@@ -165,6 +166,7 @@ describe("POST /predict", () => {
       expect.stringContaining("row 0 of dataframe_split has 1 values for 2 columns"),
     ]);
     expect(await ask("own", '{"columns": [1.5], "data": [2]}')).toEqual([200, '{"columns":[1.5],"data":[2.0]}']);
+    expect(await ask("kept", '{"index": [1.5], "x": [2]}')).toEqual([200, '{"index":[1.5],"x":[2.0]}']);
   });
 
   test("takes rows of any size, of a model's only input too, and answers in parts where these are asked for", async () => {
