@@ -2,7 +2,7 @@ import { invalidArgument } from "../errors.ts";
 import { isGone, type PackedBytes, packedOf, setPacked } from "./packed-bytes.ts";
 import { createTensor, createTensors, elementCount, type Tensor, type Tensors } from "./tensor.ts";
 
-/** Maximum number of elements, and of their bytes, that are unpacked immediately: a getter takes longer than they do. */
+/** Maximum number of elements, and of bytes, that are unpacked immediately: a getter takes longer than they do. */
 const FEW_ELEMENTS = 16;
 const FEW_BYTES = 64 * 1024;
 
