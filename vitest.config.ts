@@ -85,7 +85,7 @@ export default defineConfig(({ mode }) => {
       // In node_modules/.experimental-vitest-cache lies what was compiled, for the other project and for the next run.
       experimental: { fsModuleCache: true },
       // Files wait for programs and threads that they start more than they compute.
-      maxWorkers: "150%",
+      maxWorkers: "100%",
       projects: [
         { extends: true, test: { name: "alone", include: isLong ? [LONG] : ALONE, exclude: skipped } },
         {

@@ -23,7 +23,8 @@ export default defineHooks({ preprocess: [(inputs) => inputs, null], postprocess
 `;
 
 try {
-  runCommand("npm", ["run", "build"], { cwd: root });
+  // CI's installation has just built it.
+  if (process.env.CI === undefined) runCommand("npm", ["run", "build"], { cwd: root });
   const [packed] = JSON.parse(
     runCommand("npm", ["pack", "--json", "--ignore-scripts", "--pack-destination", project], { cwd: root }),
   );

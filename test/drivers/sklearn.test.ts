@@ -153,7 +153,7 @@ joblib.dump(make_pipeline(OneHotEncoder(), LogisticRegression()).fit([["red"], [
     await predict(model, { city: texts("Rome"), kind: texts("no") });
     await expect(predict(model, { city: texts("Rome"), kind: texts("maybe") })).rejects.toMatchObject({
       code: "invalid_argument",
-      message: expect.stringMatching(/^Row 1, "kind": the value is "?maybe"?; the model knows /),
+      message: expect.stringMatching(/^Row 1, "kind": the value is 'maybe'; the model knows /),
     });
   });
 

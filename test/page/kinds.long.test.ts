@@ -84,8 +84,6 @@ function looker(page: Page, before: string) {
 
 const WINDOWS = [
   ["light", 1280],
-  ["light", 390],
-  ["dark", 1280],
   ["dark", 390],
 ] as const;
 
