@@ -200,7 +200,12 @@ const TEXT_CHOICES: Checks = {
 
 /** Members of the requests of functions, with what they are. */
 const REQUESTS: Readonly<Record<FunctionName, Checks>> = {
-  chat: { ...TEXT_CHOICES, messages: listOf(message, 1, Number.POSITIVE_INFINITY), tools: listOf(object, 0), responseFormat: object },
+  chat: {
+    ...TEXT_CHOICES,
+    messages: listOf(message, 1, Number.POSITIVE_INFINITY),
+    tools: listOf(object, 0),
+    responseFormat: object,
+  },
   complete: { ...TEXT_CHOICES, prompt: text, suffix: optional(text) },
   embed: { texts, dimensions: optional(count), more: object },
   rerank: { query: text, documents: texts, more: object },
