@@ -1,3 +1,4 @@
+import { once } from "node:events";
 import { connect } from "node:http2";
 import { describe, expect, it, onTestFinished, test, vi } from "vitest";
 import type { Driver } from "../../../src/drivers/driver.ts";
@@ -109,12 +110,14 @@ describe.each(SERVERS)("a model %s whose places one client holds with answers th
     // Before the server closes, which would wait for them.
     onTestFinished(() => session.destroy());
     const ended = endedRequests.of("place");
-    for (let count = 0; count < 2; count++) {
+    const open = () => server.inFlight().filter(({ model }) => model === asked).length;
+    const answers = [0, 1].map(() => {
       const stream = session.request({ ...CALL, "x-client": "greedy" });
       stream.on("error", () => {}).write(endless(asked));
-    }
-    const open = () => server.inFlight().filter(({ model }) => model === asked).length;
-    await expect.poll(open).toBe(2);
+      // Comes with the first part: only then is a place taken.
+      return once(stream, "response");
+    });
+    await Promise.all(answers);
     const body = JSON.stringify({ inputs: [{ name: "x", datatype: "INT32", shape: [1], data: [7] }] });
     const headers = { "x-client": "modest" };
     const answer = await fetch(`${server.httpUrl}/v2/models/m/infer`, { method: "POST", body, headers });
