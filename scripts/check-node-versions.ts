@@ -13,33 +13,21 @@ import { askServedHooks } from "./ask-served-hooks.ts";
 
 const VERSIONS = [20, 22, 24];
 /**
- * A line whose threads can open one port several times (they can since Node 22), and the tests that are
- * of use with several listeners too.
+ * A line whose threads can open one port several times (they can since Node 22), and the tests that go through what a
+ * listener does itself: one or two of each kind.
  */
 const WITH_LISTENERS_ON = 24;
 const WITH_LISTENERS = [
-  "protocols/kserve/grpc-decoupled",
   "protocols/kserve/parts-of-hooks",
   "protocols/kserve/round-trips",
-  "protocols/sagemaker/parts",
   "protocols/tensorflow-serving/predict-streamed",
-  "protocols/tensorflow-serving/tensorflow-serving",
-  "proxy/hook-router",
   "proxy/raw-streams",
   "observability/request-log/request-logs",
-  "server/access-log",
-  "server/authentication",
   "server/authentication-matrix",
   "server/client-limits",
-  "server/grpc-socket",
-  "server/hooks-of-versions",
-  "server/idle-unload",
-  "observability/tracing/trace-settings",
   "server/listeners",
   "server/named-models",
-  "server/open-side-port",
   "server/retire",
-  "server/split-and-shadow",
   "server/tls",
 ].map((name) => `test/${name}.test.ts`);
 const bin = fileURLToPath(new URL("../bin/kserving.cjs", import.meta.url));
