@@ -32,7 +32,7 @@ export async function openPage(
   others: readonly string[] = [],
 ): Promise<Page> {
   // Chromium's sandbox does not work for root.
-  browser ??= chromium.launch({ executablePath: CHROMIUM, args: ["--no-sandbox", ...CAMERA] });
+  browser ??= chromium.launch({ executablePath: CHROMIUM, args: ["--no-sandbox", "--disable-gpu", ...CAMERA] });
   const context = await (await browser).newContext(options);
   const page = await context.newPage();
   const wrong: string[] = [];
