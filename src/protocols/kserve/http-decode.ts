@@ -71,11 +71,15 @@ export const decodeInferJob = defineJob(
 
 /** Copying this many bytes takes a few milliseconds. */
 const LARGE_COPY_BYTES = 16 * 1024 * 1024;
+/** So does looking at this many booleans, and copying them if one is neither 0 nor 1. */
+const MANY_BOOLEANS = 1024 * 1024;
 
-/** Checks if a binary part has many elements to find, or numbers that cannot be viewed in place. */
+/** Checks if a binary part has many elements to find or to look at, or numbers that cannot be viewed in place. */
 function isHeavy(inputs: readonly JsonInput[], binary: Uint8Array): boolean {
   if (binary.length <= LARGE_MESSAGE_BYTES) return false;
   const isBinary = ({ data }: JsonInput) => data === undefined;
+  if (binary.length > MANY_BOOLEANS && inputs.some((input) => isBinary(input) && input.datatype === "BOOL"))
+    return true;
   if (inputs.some((input) => isBinary(input) && input.datatype === "BYTES" && !hasFewElements(input))) return true;
   return binary.length > LARGE_COPY_BYTES && inputs.filter(isBinary).length > 1;
 }

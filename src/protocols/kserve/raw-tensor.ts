@@ -44,6 +44,8 @@ export function fromRaw(head: InputHead, raw: Uint8Array, { model, id = "", budg
     return readElements(raw, shape, { name, count, model, id });
   }
   const expected = count * numericLayout(dtype).bytes;
+  // Each is looked at, and all are copied if one is neither 0 nor 1.
+  if (dtype === "bool") budget.spend(raw.length, () => `${count} booleans of '${name}'`);
   if (raw.length === expected) return createTensor(dtype, shape, viewBytes<NumericDType>(dtype, raw));
   throw requestError(
     id,

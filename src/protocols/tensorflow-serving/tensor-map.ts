@@ -102,6 +102,8 @@ function decode(claim: Claim): NumericData {
   if (content.length === 0) return type.encoding === "block" ? decodeBlock(claim) : decodeVarints(claim);
   const dtype = type.dtype as NumericDType;
   const needed = count * numericLayout(dtype).bytes;
+  // Each is looked at, and all are copied if one is neither 0 nor 1.
+  if (dtype === "bool") claim.budget.spend(content.length, () => describe(claim));
   if (content.length === needed) return viewBytes(dtype, content);
   throw invalidArgument(`tensor_content has ${content.length} bytes, ${describe(claim)} needs ${needed}`);
 }

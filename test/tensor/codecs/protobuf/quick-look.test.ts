@@ -1,11 +1,13 @@
 import { describe, expect, it } from "vitest";
 import { decodeInferRequestQuickly } from "../../../../src/protocols/kserve/grpc-request.ts";
+import { decodeInfer } from "../../../../src/protocols/kserve/http-decode.ts";
 import { decodePredictRequestQuickly } from "../../../../src/protocols/tensorflow-serving/grpc-codec.ts";
 import {
   bytesField,
   encodeMessage,
   integerField,
   messageField,
+  textElement,
 } from "../../../../src/tensor/codecs/protobuf/wire-writer.ts";
 
 const MAX_BYTES = 64 * 1024 * 1024;
@@ -39,6 +41,26 @@ describe("a large message is for a codec thread", () => {
     for (const field of [1, 2, 3, 4, 5]) {
       const input = [bytesField(1, Buffer.from("x")), messageField(5, [bytesField(field, MANY)])];
       expect(decodeInferRequestQuickly(encodeMessage([messageField(5, input)]), MAX_BYTES)).toBeUndefined();
+    }
+  });
+
+  it("when it has many booleans, each of which is looked at", () => {
+    for (const [count, isForThread] of [
+      [512 * 1024, false],
+      [3 * 512 * 1024, true],
+    ] as const) {
+      const values = new Uint8Array(count);
+      const shape = messageField(2, [messageField(2, [integerField(1, count)])]);
+      const content = encodeMessage([
+        messageField(2, [textElement(1, "x"), messageField(2, [integerField(1, 10), shape, bytesField(4, values)])]),
+      ]);
+      expect(decodePredictRequestQuickly(content, MAX_BYTES) === undefined).toBe(isForThread);
+      const head = [textElement(1, "x"), textElement(2, "BOOL"), integerField(3, count)];
+      const raw = encodeMessage([messageField(5, head), bytesField(7, values)]);
+      expect(decodeInferRequestQuickly(raw, MAX_BYTES) === undefined).toBe(isForThread);
+      const json = Buffer.from(JSON.stringify({ inputs: [{ name: "x", datatype: "BOOL", shape: [count] }] }));
+      const options = { model: "m", version: "1", headerLength: json.length, maxBytes: MAX_BYTES };
+      expect(decodeInfer(Buffer.concat([json, values]), options, true) === undefined).toBe(isForThread);
     }
   });
 });
