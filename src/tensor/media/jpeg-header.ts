@@ -24,6 +24,8 @@ const SCAN = 0xda;
 /** Bytes of a marker and of the length behind it. */
 const HEAD_BYTES = 4;
 const FRAME_BYTES = 10;
+/** Segments before the frame that are looked at. Files have dozens; 64 MB of empty ones would take seconds. */
+const MAX_SEGMENTS = 4096;
 
 /**
  * Finds the frame header of a JPEG of 8 bits, which takes a hundredth of the time that a decoder needs to open it;
@@ -32,7 +34,7 @@ const FRAME_BYTES = 10;
 export function readJpegHeader(bytes: Uint8Array): JpegHeader | undefined {
   const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength);
   let upright = true;
-  for (let at = 2; at + FRAME_BYTES <= bytes.length; ) {
+  for (let at = 2, left = MAX_SEGMENTS; left > 0 && at + FRAME_BYTES <= bytes.length; left--) {
     if (bytes[at] !== MARKER) return undefined;
     const marker = bytes[at + 1]!;
     if (FRAMES.includes(marker)) {

@@ -75,6 +75,14 @@ describe("the frame header of a JPEG", () => {
     }
   });
 
+  it("is found behind many segments, and left to the decoder behind more than files have", () => {
+    const [start, frame] = [Buffer.of(0xff, 0xd8), withOrientation(1, "II").subarray(2)];
+    const behind = (segments: number) =>
+      Buffer.concat([start, ...Array<Buffer>(segments).fill(Buffer.of(0xff, 0xe1, 0, 2)), frame]);
+    expect(readJpegHeader(behind(1000))).toMatchObject({ width: 30, height: 20 });
+    expect(readJpegHeader(behind(5000))).toBeUndefined();
+  });
+
   it("is left to the decoder where it is unusual or cut off", async () => {
     const cmyk = await image(3).toColourspace("cmyk").jpeg().toBuffer();
     expect(readJpegHeader(cmyk)).toBeUndefined();
