@@ -72,10 +72,15 @@ export function decodeGenerate(body: Uint8Array, options: DecodeGenerateOptions)
   const form = readForm(parameters, []);
   const id = readId(root);
   // The one that is repeated first, as by Triton.
-  const twice = [...repeated].find((key) => inputs.some(([name]) => name === key));
+  const twice = repeated.size > 0 ? firstAmong(repeated, new Set(inputs.map(([name]) => name))) : undefined;
   if (twice !== undefined) throw requestError(id, `input '${twice}' already exists in request`);
   if (repeated.has(PARAMETERS)) throw requestError(id, `keyword '${PARAMETERS}' already exists in request`);
   return { model, version, id, parameters, modelParameters, inputs, outputs: [], form, isInfer: false };
+}
+
+function firstAmong(keys: ReadonlySet<string>, names: ReadonlySet<string>): string | undefined {
+  for (const key of keys) if (names.has(key)) return key;
+  return undefined;
 }
 
 /** {@link decodeGenerate} for a codec thread. */
@@ -115,7 +120,9 @@ class Mapping {
   }
 
   addRoot(root: JsonObject): void {
-    for (const [name, value] of Object.entries(root)) {
+    // A list of all members would take as long as reading them.
+    for (const name in root) {
+      const value = root[name] as JsonValue;
       if (name === PARAMETERS) this.#addNested(value);
       else if (this.#specs !== undefined) this.#add(name, value);
       else if (name !== "id" && value !== null) this.#addUndeclared(name, value);
@@ -137,8 +144,7 @@ class Mapping {
         `Expected JSON object for keyword: '${PARAMETERS}': attempt to access JSON non-object as object`,
       );
     }
-    for (const [name, nested] of Object.entries(value))
-      this.#add(name, nested, `Converting keyword: '${PARAMETERS}': `);
+    for (const name in value) this.#add(name, value[name] as JsonValue, `Converting keyword: '${PARAMETERS}': `);
   }
 
   #add(name: string, value: JsonValue, place = ""): void {
