@@ -2,7 +2,7 @@ import { invalidArgument } from "../../errors.ts";
 import type { Nesting } from "../../grpc/payload-start.ts";
 import { defineJob } from "../../platform/codec-host/job.ts";
 import { LARGE_MESSAGE_BYTES } from "../../platform/codec-host/large-message.ts";
-import { DecodeBudget, decodeQuickly, ELEMENT_BYTES } from "../../platform/limits/memory/decode-budget.ts";
+import { DecodeBudget, decodeQuickly, ELEMENT_BYTES, MAX_INPUTS } from "../../platform/limits/memory/decode-budget.ts";
 import type { MemoryPlace } from "../../platform/shared-memory/shared-memory.ts";
 import { isQuickToRead, type ValuePlaces } from "../../tensor/codecs/protobuf/quick-look.ts";
 import { bytesTag, tagOf, WIRE, WireReader } from "../../tensor/codecs/protobuf/wire-reader.ts";
@@ -74,7 +74,7 @@ function readRequest(bytes: Uint8Array, budget: DecodeBudget): KserveRequest<Grp
     else if (tag === bytesTag(REQUEST.parameters)) readParameter(reader, parameters, budget);
     else if (tag === bytesTag(REQUEST.inputs)) inputs.push(readInput(reader, budget));
     else if (tag === bytesTag(REQUEST.outputs)) outputs.push(readOutput(reader, budget));
-    else if (tag === bytesTag(REQUEST.raw)) raw.push(readRaw(reader, budget));
+    else if (tag === bytesTag(REQUEST.raw)) raw.push(readRaw(reader, raw.length, budget));
     else reader.skip(tag);
   }
   checkParameters(parameters);
@@ -162,7 +162,10 @@ function readOutput(request: WireReader, budget: DecodeBudget): RequestedOutput 
   return { name, parameters };
 }
 
-function readRaw(request: WireReader, budget: DecodeBudget): Uint8Array {
+/** `before` is the number of those before it: more than there may be inputs would each cost an object. */
+function readRaw(request: WireReader, before: number, budget: DecodeBudget): Uint8Array {
+  if (before === MAX_INPUTS)
+    throw invalidArgument(`raw_input_contents has more than ${MAX_INPUTS} entries; send one for each input.`);
   budget.spend(ELEMENT_BYTES, () => "one more entry of raw_input_contents");
   return request.bytes();
 }

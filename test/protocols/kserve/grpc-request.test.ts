@@ -147,6 +147,11 @@ describe("a ModelInferRequest", () => {
       "raw_input_contents has 2 entries, but the request has 1 inputs for model 'm'",
     ],
     [
+      "more raw contents than there may be inputs",
+      { inputs: [x], raw_input_contents: Array(2049).fill(eight) },
+      "raw_input_contents has more than 2048 entries; send one for each input.",
+    ],
+    [
       "raw contents of another size",
       { id: "7", inputs: [x], raw_input_contents: [Buffer.alloc(7)] },
       "[request id: 7] input byte size mismatch for input 'x' for model 'm'. Expected 8, got 7",
