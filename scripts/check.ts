@@ -58,7 +58,7 @@ const CHECKS: Readonly<Record<string, Check>> = {
     steps: ["tsx scripts/check-http2-differential.ts"],
   },
   costs: {
-    what: "texts of others at half their longest length and at the whole: 2.2 times the time at most",
+    what: "messages of others, each length twice the one before up to the longest: 2.2 times the time at most; NAMES: entries that begin so; --short: as far as tests read them",
     steps: ["tsx scripts/check-costs.ts"],
   },
   faults: {

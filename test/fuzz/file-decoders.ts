@@ -176,7 +176,9 @@ const ENTRIES: Readonly<Record<string, string>> = {
 function costDecoders(): Decoder[] {
   return TEXT_COSTS.flatMap(({ name, read }) => {
     const sample = ENTRIES[name];
-    return sample === undefined ? [] : [text(name, sample, (all) => refusing([HttpError], () => read(all)))];
+    return sample === undefined
+      ? []
+      : [text(name, sample, (all) => refusing([HttpError], () => read(all, Buffer.from(all))))];
   });
 }
 

@@ -13,11 +13,11 @@ import {
 import { readResponseJob } from "../../../src/protocols/openai/responses-request.ts";
 import { readCompletionJob } from "../../../src/protocols/openai/text-request.ts";
 import { checkJson } from "../../../src/protocols/text/json-schema.ts";
-import { between, numbered, type TextCost } from "./hostile-texts.ts";
+import { between, LARGE, numbered, type TextCost } from "./hostile-texts.ts";
 
 const KB = 1024;
-/** Bodies from which another thread reads them, and the longest that it is measured with. */
-const [SMALL, LARGE] = [64 * KB, 2 * KB * KB];
+/** Bodies from which another thread reads them. */
+const SMALL = 64 * KB;
 /** The longest answer that is checked against a schema. */
 const CHECKED = 256 * KB;
 
@@ -82,7 +82,7 @@ export function chatCosts(): readonly TextCost[] {
     const cost = { texts, read: (text: string) => read(Buffer.from(text)) };
     return [
       { ...cost, name: `${name}, small`, most: SMALL },
-      { ...cost, name, most: LARGE, isInMainThread: false },
+      { ...cost, name, ...LARGE, isInMainThread: false },
     ];
   });
   return [...routes, ...schemaCosts()];

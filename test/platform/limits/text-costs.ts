@@ -42,15 +42,14 @@ import { parseExactJson } from "../../../src/tensor/codecs/json/tensor-from-json
 import { readNpy } from "../../../src/tensor/codecs/npy.ts";
 import { encodeMessage, messageField, textElement } from "../../../src/tensor/codecs/protobuf/wire-writer.ts";
 import { chatCosts } from "./chat-costs.ts";
-import { between, filled, numbered, type TextCost } from "./hostile-texts.ts";
+import { between, filled, LARGE, numbered, type TextCost } from "./hostile-texts.ts";
+import { tensorCosts } from "./tensor-costs.ts";
 
 const KB = 1024;
 /**
  * Characters of a gRPC message's name, of a head over HTTP, of metadata, of a client's configuration, of users' texts.
  */
 const [NAME, HEAD, METADATA, CONFIG, TEXT] = [600 * KB, 16 * KB, 64 * KB, 256 * KB, 16 * KB * KB];
-/** Texts that other threads read, or that are in files of the operator's. */
-const LARGE = 2 * KB * KB;
 /** The kernel's times of this thread: computing, and waiting for a core. */
 const SCHEDULED = "/proc/thread-self/schedstat";
 
@@ -117,7 +116,7 @@ export const TEXT_COSTS: readonly TextCost[] = [
   { name: "multipart boundary", most: HEAD, texts: RUNS, read: (text) => toForm(text, "") },
   { name: "custom attributes", most: HEAD, texts: attributeTexts(), read: (text) => readCustomAttributes(text) },
   { name: "names of operations", most: CONFIG, texts: { alike: filled("-a") }, read: toOperations },
-  { name: "config of a reload", most: LARGE, isInMainThread: false, texts: { names: filled("a") }, read: toReload },
+  { name: "config of a reload", ...LARGE, isInMainThread: false, texts: { names: filled("a") }, read: toReload },
   { name: "failure of a connection", most: METADATA, texts: RUNS, read: lastError },
   { name: "fields after a body", most: METADATA, texts: RUNS, read: toTrailers },
   {
@@ -126,7 +125,7 @@ export const TEXT_COSTS: readonly TextCost[] = [
     texts: { ...RUNS, types: filled("text/event-stream;q=0.1,") },
     read: toForms,
   },
-  { name: "id of a message", most: LARGE, texts: { letters: filled("a"), wide: filled("é") }, read: toId },
+  { name: "id of a message", ...LARGE, texts: idTexts(), read: (_, bytes) => readRequestId(bytes) },
   { name: "small part of a server", most: METADATA, texts: RUNS, read: toPart },
   { name: "code of an error", most: METADATA, texts: RUNS, read: toErrorCode },
   { name: "parameters of a request", most: CONFIG, texts: { names: filled("a") }, read: toParameters },
@@ -140,29 +139,30 @@ export const TEXT_COSTS: readonly TextCost[] = [
   { name: "YAML", most: CONFIG, isInMainThread: false, texts: yamlTexts(), read: (text) => parseYaml(text, "file") },
   {
     name: "constants of an IR",
-    most: LARGE,
+    ...LARGE,
     isInMainThread: false,
     texts: irTexts(),
     read: (text) => [...constantsOf(text)],
   },
-  { name: "JSON of a request", most: LARGE, isInMainThread: false, texts: JSON_TEXTS, read: toJson },
+  { name: "JSON of a request", ...LARGE, isInMainThread: false, texts: JSON_TEXTS, read: toJson },
   {
     name: "parts of a form",
-    most: LARGE,
+    ...LARGE,
     isInMainThread: false,
     texts: partTexts(),
     read: (text) => toForm("b", text),
   },
-  { name: "exact JSON", most: LARGE, isInMainThread: false, texts: exactTexts(), read: parseExactJson },
-  { name: "keys of generate", most: LARGE, isInMainThread: false, texts: generateTexts(), read: toGenerate },
-  { name: "part of a server", most: LARGE, isInMainThread: false, texts: RUNS, read: toPart },
-  { name: "part of a server as JSON", most: LARGE, isInMainThread: false, texts: outputTexts(), read: readPart },
-  { name: "event of a hook", most: LARGE, isInMainThread: false, texts: lineTexts(), read: toEvent },
-  { name: "events of a server", most: LARGE, isInMainThread: false, texts: eventTexts(), read: readEvents },
-  { name: "events for the page", most: LARGE, isInMainThread: false, texts: eventTexts(), read: readForPage },
-  { name: "base64", most: LARGE, isInMainThread: false, texts: RUNS, read: decodeBase64 },
-  { name: "CSV", most: LARGE, isInMainThread: false, texts: { ...RUNS, rows: filled('1,"a"\n') }, read: csvToJsonRows },
+  { name: "exact JSON", ...LARGE, isInMainThread: false, texts: exactTexts(), read: parseExactJson },
+  { name: "keys of generate", ...LARGE, isInMainThread: false, texts: generateTexts(), read: toGenerate },
+  { name: "part of a server", ...LARGE, isInMainThread: false, texts: RUNS, read: toPart },
+  { name: "part of a server as JSON", ...LARGE, isInMainThread: false, texts: outputTexts(), read: readPart },
+  { name: "event of a hook", ...LARGE, isInMainThread: false, texts: lineTexts(), read: toEvent },
+  { name: "events of a server", ...LARGE, isInMainThread: false, texts: eventTexts(), read: readEvents },
+  { name: "events for the page", ...LARGE, isInMainThread: false, texts: eventTexts(), read: readForPage },
+  { name: "base64", ...LARGE, isInMainThread: false, texts: RUNS, read: decodeBase64 },
+  { name: "CSV", ...LARGE, isInMainThread: false, texts: { ...RUNS, rows: filled('1,"a"\n') }, read: csvToJsonRows },
   ...chatCosts(),
+  ...tensorCosts(),
   { name: "header of .npy", most: METADATA, isInMainThread: false, texts: RUNS, read: toArray },
 ];
 
@@ -298,8 +298,10 @@ function toForms(text: string): unknown {
   return [acceptedParts(headed), acceptedParts({ headers: { accept: `${text},text/event-stream` } }), partForm(headed)];
 }
 
-function toId(text: string): unknown {
-  return readRequestId(encodeMessage([textElement(3, text)]));
+function idTexts(): TextCost["texts"] {
+  const idOf = (letter: string) => (length: number) =>
+    encodeMessage([textElement(3, filled(letter)(length))]).toString("latin1");
+  return { letters: idOf("a"), wide: idOf("é") };
 }
 
 /** As its id, as a parameter, as an output and as an error. */
@@ -440,10 +442,11 @@ export async function leastMs(
   clock = ownTime,
 ): Promise<number> {
   let least = Number.POSITIVE_INFINITY;
+  const bytes = Buffer.from(text, "latin1");
   for (let tries = 0; tries === 0 || !enough(least, tries); tries++) {
     const start = clock();
     try {
-      await read(text);
+      await read(text, bytes);
     } catch {}
     least = Math.min(least, clock() - start);
   }
