@@ -80,7 +80,7 @@ export interface InferenceService {
 }
 
 /** The request for which {@link InferenceService.withModels} asks. */
-export type ModelsCall = Pick<CallOptions, "metadata" | "signal" | "limits" | "memory">;
+export type ModelsCall = Pick<CallOptions, "id" | "metadata" | "signal" | "limits" | "memory">;
 
 /** A number of requests, and its maximum. */
 export interface RequestCount {

@@ -74,7 +74,7 @@ it("leaves out the functions, for proxies too", async () => {
     const { grpcAddress } = await startServer({ models, servedProtocols });
     const client = createGrpcClient(grpcAddress, { maxMessageBytes: 2 ** 20 });
     onTestFinished(() => client.close());
-    return listRemoteModels(client, { metadata: {}, signal: new AbortController().signal }, undefined);
+    return listRemoteModels(client, { id: "1", metadata: {}, signal: new AbortController().signal }, undefined);
   };
   expect(await list("-functions")).toBe(undefined);
   expect(await list("all")).toMatchObject([{ model: "m" }]);

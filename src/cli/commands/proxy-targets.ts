@@ -10,7 +10,7 @@ import { parseServerAddress } from "../../client/remote/server-address.ts";
 import { invalidArgument, ServingError } from "../../errors.ts";
 import type { Logger } from "../../observability/logger.ts";
 import { toAuthority } from "../../platform/net/listen.ts";
-import { ToldService } from "../../protocols/functions/model-facts.ts";
+import { ToldService } from "../../protocols/functions/told-models.ts";
 import { Admission, type InFlight } from "../../serving/admission.ts";
 import type {
   InferenceService,
@@ -77,9 +77,11 @@ export class ProxyTargets {
 
   /** The models are those of the server that gets the request. */
   async #withModels(call: ModelsCall, model: string | undefined): Promise<InferenceService> {
-    const told = await this.#at(call, (service, sent) => {
-      return service.during(sent.signal, (client, signal) => listRemoteModels(client, { ...sent, signal }, model));
-    });
+    const told = await this.#admitted({ id: call.id, model: model ?? "" }, call, () =>
+      this.#at(call, (service, sent) =>
+        service.during(sent.signal, (client, signal) => listRemoteModels(client, { ...sent, signal }, model)),
+      ),
+    );
     // Lists are empty then, as if the server had no models.
     if (told === undefined && model !== undefined) throw new ServingError("not_found", UNTOLD);
     // Without a name all are told, of which the caller may know some alone.
@@ -115,10 +117,20 @@ export class ProxyTargets {
 
   async #infer(ref: ModelRef, request: InferRequest): Promise<InferResponse> {
     const { call } = request;
-    const holders = call.memory && { client: call.memory.client };
-    const admitted = this.#admission.enter({ id: call.id, model: ref.model }, holders);
+    return this.#admitted({ id: call.id, model: ref.model }, call, () =>
+      this.#at(call, (service, sent) => service.acquire(ref).infer({ ...request, call: sent })),
+    );
+  }
+
+  /** Asks a server, unless too many requests are under way. */
+  async #admitted<Answer>(
+    asked: Pick<InFlight, "id" | "model">,
+    { memory }: Pick<ModelsCall, "memory">,
+    ask: () => Promise<Answer>,
+  ): Promise<Answer> {
+    const admitted = this.#admission.enter(asked, memory && { client: memory.client });
     try {
-      return await this.#at(call, (service, sent) => service.acquire(ref).infer({ ...request, call: sent }));
+      return await ask();
     } finally {
       this.#admission.leave(admitted);
     }

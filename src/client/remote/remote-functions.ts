@@ -1,10 +1,12 @@
 import type { Client } from "@grpc/grpc-js";
 import { fromGrpcStatus, ServingError } from "../../errors.ts";
+import { decodeStatusDetails } from "../../grpc/grpc-status.ts";
 import { notOneAnswer } from "../../one-answer.ts";
 import { endOfParts, RAW_BODY, type RawHead } from "../../pipeline/infer-request.ts";
 import { rawPayload } from "../../pipeline/run-raw.ts";
 import { decodePart, type FunctionPart, functionPath } from "../../protocols/functions/function-messages.ts";
-import { fromModelList, type ToldModel } from "../../protocols/functions/model-facts.ts";
+import { decodeModelList, encodeListRequest } from "../../protocols/functions/model-list.ts";
+import type { ToldModel } from "../../protocols/functions/told-models.ts";
 import type { InferRequest, InferResponse, ModelRef, ModelsCall } from "../../serving/inference-service.ts";
 import { encodeCall } from "./encode-requests.ts";
 import { callStream, callUnary } from "./grpc-client.ts";
@@ -17,19 +19,18 @@ export async function listRemoteModels(
   call: ModelsCall,
   model: string | undefined,
 ): Promise<readonly ToldModel[] | undefined> {
-  const { decodeMessage, encodeAs } = await import("../../tensor/codecs/protobuf/proto-messages.ts");
-  const message = encodeAs("kserving.ListModelsRequest", { model: model ?? "" });
+  const message = encodeListRequest(model ?? "");
   try {
     const answer = await callUnary(client, functionPath("ListModels"), { message, call });
     if (answer.message.length > MAX_LIST_BYTES) throw tooMuchTold(answer.message.length);
-    return await readAnswer(() => fromModelList(decodeMessage("kserving.ListModelsResponse", answer.message)));
+    return await readAnswer(() => decodeModelList(answer.message));
   } catch (reason) {
     if (ServingError.from(reason).code !== "unimplemented") throw reason;
     return undefined;
   }
 }
 
-/** Bytes of a list of models, which the main thread reads: its texts have a million characters at most. */
+/** Bytes of a list of models, of which the main thread reads what is asked for. */
 const MAX_LIST_BYTES = 4 * 1024 * 1024;
 
 function tooMuchTold(bytes: number): ServingError {
@@ -68,7 +69,7 @@ async function readAnswerOf(
   for await (const { message } of answers) {
     const part = await readAnswer(() => decodePart(message));
     const { error } = part;
-    if (error !== undefined) throw new ServingError(fromGrpcStatus(error.status), error.message);
+    if (error !== undefined) throw toError(error);
     if (part.isWhole) {
       // Counted from here on.
       call.memory?.grow(message.length);
@@ -84,6 +85,10 @@ async function readAnswerOf(
   if (head === undefined)
     throw new ServingError("internal", "The server behind this one ended its answer before its first part.");
   return endOfParts(head, request, count);
+}
+
+function toError({ status, message, details }: NonNullable<FunctionPart["error"]>): ServingError {
+  return new ServingError(fromGrpcStatus(status), message, { details: decodeStatusDetails(details) });
 }
 
 /** Members that the first part alone has. */

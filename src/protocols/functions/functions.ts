@@ -1,11 +1,11 @@
-import { invalidArgument, ServingError, STATUS } from "../../errors.ts";
+import { invalidArgument, ServingError } from "../../errors.ts";
 import { frameBytes, framedBytes, frameParts } from "../../grpc/framed-message.ts";
 import type { GrpcProtocolOptions, StreamExchange, StreamMethod, UnaryMethod } from "../../grpc/grpc-route.ts";
+import { toGrpcStatus } from "../../grpc/grpc-status.ts";
 import { logFailure } from "../../observability/log-failure.ts";
 import { decodeInThread } from "../../platform/codec-host/codec-jobs.ts";
 import { LARGE_MESSAGE_BYTES } from "../../platform/codec-host/large-message.ts";
 import { SMALL_REQUEST_BYTES } from "../../platform/limits/transport-limits.ts";
-import { cutText } from "../../platform/text/cut-text.ts";
 import { inferRaw, type RawResponse } from "../../serving/infer-raw.ts";
 import type { InferenceService } from "../../serving/inference-service.ts";
 import { describeModel } from "../kserve/model-ref.ts";
@@ -13,7 +13,8 @@ import type { Protocol } from "../protocol.ts";
 import { leaseFor } from "../text/lease-for.ts";
 import { readCall, readCallJob } from "./called-function.ts";
 import { type FunctionCall, type FunctionPart, functionPath, partFields } from "./function-messages.ts";
-import { type ToldModel, toModelList } from "./model-facts.ts";
+import { decodeListRequest, encodeModelList } from "./model-list.ts";
+import type { ToldModel } from "./told-models.ts";
 
 /** The service kserving.FunctionService, by which `kserving proxy` answers requests about texts and media. */
 export const functions: Protocol = {
@@ -28,11 +29,10 @@ export const functions: Protocol = {
 
 function listMethod(service: InferenceService): UnaryMethod {
   return async (message, { record }) => {
-    const { decodeMessage, encodeAs } = await import("../../tensor/codecs/protobuf/proto-messages.ts");
-    const model = String(decodeMessage("kserving.ListModelsRequest", message).model);
+    const model = decodeListRequest(message);
     if (model !== "") record.model = model;
     const models = model === "" ? await listModels(service) : [await tellModel(service, model)];
-    return { message: frameBytes(encodeAs("kserving.ListModelsResponse", toModelList(models))) };
+    return { message: frameBytes(await encodeModelList(models)) };
   };
 }
 
@@ -117,9 +117,10 @@ class CalledFunction {
   /** A client of gRPC gives up the parts that it has not read when it learns of a status. */
   async #tellFailure(reason: unknown): Promise<void> {
     const { record, path } = this.#exchange;
-    const { code, message } = ServingError.from(reason);
+    const { code } = ServingError.from(reason);
     record.failedWith = code;
     logFailure({ reason, code, record, path }, this.#options.log);
-    await this.#send({ error: { status: STATUS[code].grpc, message: cutText(message) } });
+    const { code: status, details: message, statusDetails = "" } = toGrpcStatus(reason);
+    await this.#send({ error: { status, message, details: Buffer.from(statusDetails, "base64") } });
   }
 }

@@ -137,12 +137,14 @@ export function readInput(request: WireReader, budget: DecodeBudget): InputField
 }
 
 /** Dimensions, packed. */
-function readSizes(reader: WireReader, shape: number[]): void {
+/** Reads packed sizes of a shape. */
+export function readSizes(reader: WireReader, shape: number[]): void {
   const sizes = reader.nested("InferInputTensor");
   while (sizes.hasMore()) addSize(sizes, shape, sizes.integer());
 }
 
-function addSize(reader: WireReader, shape: number[], size: number): void {
+/** Adds a size to a shape; refuses more than a tensor may have. */
+export function addSize(reader: WireReader, shape: number[], size: number): void {
   if (shape.length === MAX_RANK) throw reader.malformed(`a shape has more than ${MAX_RANK} dimensions`);
   shape.push(size);
 }

@@ -25,6 +25,17 @@ const MEDIA = `
   export const generateImage = ({ count }) => Array.from({ length: count }, () => Buffer.from("ffd8ff00", "hex"));
 `;
 
+/** A pipeline with an input that has a value of its own. */
+const SCALED = `
+  const tensor = (name, more) => ({ name, dtype: "float32", shape: [], ...more });
+  export const inputs = [
+    tensor("x"),
+    tensor("scale", { default: { dtype: "float32", shape: [], data: new Float32Array([3]) } }),
+  ];
+  export const outputs = [tensor("y")];
+  export const process = ({ x, scale }) => ({ y: x.data[0] * scale.data[0] });
+`;
+
 const mediaHooks = () => `${tempFolder({ "hooks.mjs": MEDIA })}/hooks.mjs`;
 /** A folder with a model that has vectors for texts, and no hooks. */
 function encoder(): string {
@@ -42,6 +53,11 @@ const served = shareServer(() => ({
     encoder: { path: encoder() },
   },
 }));
+
+function startScaled() {
+  const hooks = `${tempFolder({ "hooks.mjs": SCALED })}/hooks.mjs`;
+  return startServer({ models: { scaled: { stages: [{ driver: "null" }], hooks } }, mcp: true });
+}
 
 /** The URL of a proxy before a server. */
 async function openProxy(grpcAddress: string, options: Partial<ProxyTargetsOptions> = {}): Promise<string> {
@@ -150,6 +166,31 @@ describe("kserving proxy", () => {
     expect(JSON.parse(await send("tools/call", { name: "media_chat", arguments: {} })).error.message).toContain(
       "Unknown tool",
     );
+  });
+
+  it("has the tools of the server behind it, with inputs that may be left out", async () => {
+    const { grpcAddress, httpUrl } = await startScaled();
+    const url = await openProxy(grpcAddress);
+    const send = async (at: string, method: string, params: object) => {
+      const body = JSON.stringify({ jsonrpc: "2.0", id: 1, method, params });
+      const headers = { "content-type": "application/json" };
+      return (await (await fetch(`${at}/mcp`, { method: "POST", body, headers })).json()).result;
+    };
+    const result = await send(url, "tools/list", {});
+    expect(result).toEqual(await send(httpUrl, "tools/list", {}));
+    expect(result.tools[0].inputSchema).toMatchObject({ required: ["x"], properties: { scale: {} } });
+    const run = async (given: object) => {
+      return (await send(url, "tools/call", { name: "scaled", arguments: given })).structuredContent;
+    };
+    expect([await run({ x: 2 }), await run({ x: 2, scale: null })]).toEqual([{ y: 6 }, { y: 6 }]);
+    expect(await run({ x: 2, scale: 5 })).toEqual({ y: 10 });
+  });
+
+  it("counts a list of models as a request under way", async () => {
+    const { grpcAddress } = await served();
+    const url = await openProxy(grpcAddress, { maxQueue: 0 });
+    const { status, text } = await ask(url, "/v1/models");
+    expect([status, text]).toEqual([503, expect.stringContaining("0 requests are under way already (--max-queue)")]);
   });
 
   it("greets assistants without its server, which it needs for tools alone", async () => {

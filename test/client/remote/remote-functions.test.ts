@@ -6,7 +6,7 @@ import { begin, frame, startBackend } from "./hostile-backend.ts";
 function list(address: string) {
   const client = createGrpcClient(address, { maxMessageBytes: 2 ** 28 });
   onTestFinished(() => client.close());
-  return listRemoteModels(client, { metadata: {}, signal: new AbortController().signal }, undefined);
+  return listRemoteModels(client, { id: "1", metadata: {}, signal: new AbortController().signal }, undefined);
 }
 
 test("more than a server can have to tell of its models is refused", async () => {

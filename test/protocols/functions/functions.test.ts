@@ -1,8 +1,12 @@
 import { expect, onTestFinished, test } from "vitest";
 import { callStream, createGrpcClient } from "../../../src/client/remote/grpc-client.ts";
+import { callRemoteFunction } from "../../../src/client/remote/remote-functions.ts";
+import { decodeStatusDetails } from "../../../src/grpc/grpc-status.ts";
+import { RAW_BODY } from "../../../src/pipeline/infer-request.ts";
 import { CancelSource } from "../../../src/platform/async/cancel-source.ts";
 import { decodePart, encodeCallJob, functionPath } from "../../../src/protocols/functions/function-messages.ts";
 import { decodeMessage, encodeAs } from "../../../src/tensor/codecs/protobuf/proto-messages.ts";
+import { createTensor } from "../../../src/tensor/tensor.ts";
 import { shareServer } from "../../helpers/start-server.ts";
 import { textHooks } from "../openai/text-hooks.ts";
 
@@ -54,8 +58,25 @@ test("a function is called with its request, and gives its parts, the first one 
 
 test("an error behind the first part is the last message", async () => {
   const parts = await call({ body: chat(message(text("late"))) });
-  expect(parts.map(({ error }) => error)).toEqual([undefined, { status: 13, message: expect.any(String) }]);
+  const error = { status: 13, message: expect.any(String), details: expect.objectContaining({ length: 0 }) };
+  expect(parts.map((part) => part.error)).toEqual([undefined, error]);
 });
+
+test("an error behind the first part keeps its details for programs", async () => {
+  const [, late] = await call({ body: chat(message(text("later"))) });
+  expect(late?.error).toMatchObject({ status: 14, message: "no words now" });
+  expect(decodeStatusDetails(late?.error?.details ?? Buffer.alloc(0))).toEqual(NOW);
+  const client = createGrpcClient((await serve()).grpcAddress, { maxMessageBytes: 2 ** 28 });
+  onTestFinished(() => client.close());
+  const body = Buffer.from(JSON.stringify(chat(message(text("later")))));
+  const inputs = { kind: "tensors", tensors: { [RAW_BODY]: createTensor("uint8", [body.length], body) } } as const;
+  const given = { id: "1", metadata: {}, signal: new CancelSource() };
+  const request = { signature: { name: "" }, inputs, call: given, parts: { write: async () => {} } };
+  const asked = { ref: { model: "talk" }, request, raw: { entry: "chat", facts: {} } };
+  await expect(callRemoteFunction(client, asked as never)).rejects.toMatchObject({ code: "unavailable", details: NOW });
+});
+
+const NOW = [{ type: "type.example/Now", value: "CgFh" }];
 
 const FETCHED = JSON.stringify({ requestBytes: 10, media: [{ mediaType: "image/png", bytes: 3 }] });
 const WRONG: readonly (readonly [Call, string, string])[] = [
@@ -92,6 +113,9 @@ const picture = { type: "image", mediaType: "image/png", base64: "AAAA" };
 const MANY: readonly (readonly [name: string, Call, told: string])[] = [
   ["facts", { raw: Buffer.from(NO_FACT.repeat(9), "hex") }, "it has more than 8 facts"],
   ["facts in a large message", { raw: Buffer.from(NO_FACT.repeat(100_000), "hex") }, "it has more than 8 facts"],
+  ["fields", { raw: Buffer.from("f80600".repeat(9000), "hex") }, "it has more than 8192 fields"],
+  ["groups", { raw: Buffer.from("fb0600fc06", "hex") }, "field 111 is a group"],
+  ["bytes of a name", { model: "m".repeat(70_000) }, "a text has 70000 bytes, 65536 at most are read"],
   ["levels", { body: deep(1001) }, "nested more than 1000 levels"],
   ["members", { body: `{"more":{${'"a":0,'.repeat(300_000)}"b":0}}` }, "members; send less"],
   ["stops", { body: { ...chat(message([])), stop: Array(65).fill("a") } }, "body.stop is a list of 65 items"],

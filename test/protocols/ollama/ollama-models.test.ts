@@ -3,7 +3,7 @@ import { type ErrorCode, ServingError } from "../../../src/errors.ts";
 import { servedName } from "../../../src/protocols/ollama/ollama-models.ts";
 import type { InferenceService } from "../../../src/serving/inference-service.ts";
 
-const call = { metadata: {}, signal: new AbortController().signal };
+const call = { id: "1", metadata: {}, signal: new AbortController().signal };
 
 test.each<[ErrorCode | undefined, string]>([
   [undefined, "talk:latest"],

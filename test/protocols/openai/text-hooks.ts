@@ -11,6 +11,10 @@ const HOOKS = `
       yield "one";
       throw new Error("no more words");
     }
+    if (text === "later") {
+      yield "one";
+      throw new ServingError("unavailable", "no words now", { details: [{ type: "type.example/Now", value: "CgFh" }] });
+    }
     if (text === "too long") throw new ServingError("out_of_range", "9 tokens; this model takes 8");
     if (text === "endless") {
       try {

@@ -124,9 +124,10 @@ export class WireReader {
     return this.#bytes.subarray(start, this.#position);
   }
 
-  /** A length-delimited field as text; refuses invalid UTF-8. */
-  text(): string {
+  /** A length-delimited field as text; refuses invalid UTF-8, and a text of more bytes. */
+  text(maxBytes = Number.POSITIVE_INFINITY): string {
     const bytes = this.bytes();
+    if (bytes.length > maxBytes) throw this.malformed(`a text has ${bytes.length} bytes, ${maxBytes} at most are read`);
     if (bytes.length <= SHORT_TEXT_BYTES && isAscii(bytes)) return String.fromCharCode.apply(null, bytes as never);
     try {
       return decoder.decode(bytes);
