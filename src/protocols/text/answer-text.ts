@@ -68,7 +68,7 @@ export async function answerWish(
     choices,
     after: (all: readonly MadeText[]) => writer.after?.(all) ?? [],
   };
-  return wish.isStream ? stream(made, writer.form, exchange) : whole(made, wish.schema, exchange);
+  return wish.isStream ? stream(made, { form: writer.form, ...wish }, exchange) : whole(made, wish.schema, exchange);
 }
 
 const NONE = new Uint8Array(0);
@@ -202,8 +202,14 @@ interface Event {
   readonly parts?: number;
 }
 
-function stream(made: Made, form: PartForm, exchange: HttpExchange): Promise<HttpAnswer> {
+/** A text that does not fit the schema has been sent when that is found: the error is the last part. */
+async function stream(
+  made: Made,
+  { form, schema }: { readonly form: PartForm } & Pick<TextWish, "schema">,
+  exchange: HttpExchange,
+): Promise<HttpAnswer> {
   const hold = holder(made.choices, exchange);
+  const { StreamedText = undefined } = schema === undefined ? {} : await import("./json-schema.ts");
   const run = async (write: (event: Event) => Promise<void>): Promise<Event> => {
     let parts = 0;
     // One after the other, whichever choice they are of.
@@ -215,7 +221,9 @@ function stream(made: Made, form: PartForm, exchange: HttpExchange): Promise<Htt
     };
     try {
       await makeChoices(made, async (choice, infer) => {
+        const checked = StreamedText && new StreamedText((bytes) => exchange.hold(bytes));
         await infer(async (part, headers) => {
+          checked?.add(part);
           for (const piece of piecesOf(part)) {
             if (piece !== part) await setImmediate();
             const own = choice.partsOf(piece);
@@ -223,6 +231,8 @@ function stream(made: Made, form: PartForm, exchange: HttpExchange): Promise<Htt
             for (const each of own) await send(each, headers);
           }
         });
+        const text = checked?.finalText(choice.made());
+        if (schema !== undefined && text !== undefined) await checkText(text, schema, exchange);
         for (const each of choice.lastParts()) await send(each);
       });
       for (const each of made.after(made.choices.map((choice) => choice.made()))) await send(each);

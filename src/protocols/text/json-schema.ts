@@ -1,7 +1,9 @@
 import { failedPrecondition, type ServingError } from "../../errors.ts";
 import { defineJob } from "../../platform/codec-host/job.ts";
 import { shorten } from "../../platform/text/shorten.ts";
+import type { TextPart } from "../../serving/infer-text.ts";
 import { isObject } from "../../tensor/record.ts";
+import type { MadeText } from "./text-answer.ts";
 
 /** Characters of a text that is checked. */
 export const MAX_TEXT = 256 * 1024;
@@ -32,6 +34,30 @@ export function checkJson(text: string, schema: unknown): void {
 export const checkTextJob = defineJob(import.meta.url, "checkTextJob", (text: string, schema: Uint8Array): void =>
   checkJson(text, JSON.parse(Buffer.from(schema).toString())),
 );
+
+/** The text of a stream, which is kept until all of it can be checked, unless that is too long. */
+export class StreamedText {
+  readonly #hold: (bytes: number) => void;
+  #text = "";
+  #isKept = true;
+
+  /** `hold` counts so many bytes more, or less. */
+  constructor(hold: (bytes: number) => void) {
+    this.#hold = hold;
+  }
+
+  add({ text = "", refusal = "" }: Pick<TextPart, "text" | "refusal">): void {
+    const before = this.#text.length;
+    this.#isKept &&= refusal === "" && before + text.length <= MAX_TEXT;
+    this.#text = this.#isKept ? this.#text + text : "";
+    this.#hold(2 * (this.#text.length - before));
+  }
+
+  /** All that there is of it, if it is to fit; undefined = it is too long, or the answer is another one. */
+  finalText({ finish, calls }: Pick<MadeText, "finish" | "calls">): string | undefined {
+    return this.#isKept && finish === "stop" && calls.length === 0 ? this.#text : undefined;
+  }
+}
 
 function parse(text: string): unknown {
   try {

@@ -14,7 +14,7 @@ export interface TextWish {
   readonly echo: Uint8Array;
   /** Members of the request that the answer repeats, as JSON; absent = there are none. */
   readonly told?: Uint8Array;
-  /** The JSON schema that a whole answer has to fit, as JSON; absent = there is none. */
+  /** The JSON schema that the answer has to fit, as JSON; absent = there is none. */
   readonly schema?: Uint8Array | undefined;
   /** Images and sound that are to be fetched, as JSON; absent = there are none. */
   readonly addresses?: Uint8Array | undefined;

@@ -514,7 +514,7 @@ describe("GET /v1/models", () => {
   });
 });
 
-describe("an answer at once that is to fit a JSON schema", () => {
+describe("an answer that is to fit a JSON schema", () => {
   const answer = async (path: string, body: object) => (await post(path, { model: "talk", ...body })).status;
   const schema = (type: string) => ({ type, properties: { ended: { type: "integer" } }, required: ["ended"] });
   const format = (type: string, strict: boolean) => ({
@@ -525,16 +525,55 @@ describe("an answer at once that is to fit a JSON schema", () => {
   it("is an error with the place if it does not, where the schema is strict", async () => {
     expect(await answer(CHAT, { messages, ...format("object", true) })).toBe(200);
     expect(await answer(CHAT, { messages, ...format("array", false) })).toBe(200);
-    const streamed = await postForParts(
-      (await serve()).httpUrl + CHAT,
-      chat("state", { ...format("array", true), stream: true }),
-    );
-    expect((await streamed.rest()).at(-1)).toBe("data: [DONE]");
     const { status, body } = await post(CHAT, chat("state", format("array", true)));
     const message = "The answer does not fit the JSON schema of the request: the answer is not of the type array.";
     expect([status, body]).toMatchObject([400, { error: { message } }]);
     expect(await answer(CHAT, { messages: [user("two words")], ...format("array", true), max_tokens: 2 })).toBe(200);
     expect(await answer(CHAT, { messages: [user("called")], ...format("array", true) })).toBe(200);
+  });
+
+  const streamed = async (path: string, body: object, mark?: string) =>
+    (await postForParts((await serve()).httpUrl + path, { model: "talk", stream: true, ...body })).rest(mark);
+  const misfit = "The answer does not fit the JSON schema of the request: the answer is not of the type array.";
+
+  it("ends a stream with an error in the form of its protocol, in place of its end", async () => {
+    const { length: _, ...parts } = await streamed(CHAT, { messages, ...format("array", true) });
+    const [first, text, error, none] = Object.values(parts).slice(0, 4);
+    expect([first, text]).toEqual([expect.stringContaining("assistant"), expect.stringContaining("ended")]);
+    const known = { message: misfit, type: "invalid_request_error", param: null, code: null };
+    expect(JSON.parse(String(error).slice("data: ".length))).toEqual({ error: known });
+    expect(none).toBe(undefined);
+    const anthropic = await streamed("/v1/messages", {
+      ...{ messages, max_tokens: 9, output_config: { format: { type: "json_schema", schema: schema("array") } } },
+    });
+    expect(anthropic.at(-1)).toMatch(/^event: error\ndata: /);
+    expect(anthropic.at(-1)).toContain(misfit);
+    const responses = await streamed("/v1/responses", {
+      ...{
+        input: "state",
+        text: { format: { type: "json_schema", name: "s", strict: true, schema: schema("array") } },
+      },
+    });
+    expect(responses.at(-1)).toMatch(/^event: error\ndata: /);
+    expect(responses.at(-1)).toContain(misfit);
+    for (const asked of [{ messages }, { prompt: "state" }]) {
+      const path = "prompt" in asked ? "/api/generate" : "/api/chat";
+      const lines = await streamed(path, { ...asked, format: schema("array") }, "\n");
+      expect(JSON.parse(String(lines.at(-1)))).toEqual({ error: misfit });
+    }
+  });
+
+  it("ends a stream as any other if it fits, ends early, calls a tool, or is of several choices that all fit", async () => {
+    const strict = format("array", true);
+    const asks = [
+      { messages, ...format("object", true) },
+      { messages, ...format("object", true), n: 2 },
+      { messages, ...format("array", false) },
+      { messages: [user("two words")], ...strict, max_tokens: 2 },
+      { messages: [user("called")], ...strict },
+    ];
+    for (const asked of asks) expect((await streamed(CHAT, asked)).at(-1)).toBe("data: [DONE]");
+    expect((await streamed(CHAT, { messages, ...strict, n: 2 })).at(-1)).toContain(misfit);
   });
 
   it("is not compared with a schema that is too large for that", async () => {
