@@ -12,6 +12,12 @@ await runCalls({
     assert.deepEqual(order(answer), [1, 2]);
     assert.ok(answer.results.every(({ relevanceScore }) => relevanceScore > 0.5 && relevanceScore < 1));
   },
+  "documents that are cut": async () => {
+    const client = new CohereClientV2(options);
+    const cut = { model: "rank", query: "good", documents: ["bad great great", "good bad bad"] };
+    assert.deepEqual(order(await client.rerank(cut)), [0, 1]);
+    assert.deepEqual(order(await client.rerank({ ...cut, maxTokensPerDoc: 1 })), [1, 0]);
+  },
   "rerank of version 1, with documents": async () => {
     const client = new CohereClient(options);
     const answer = await client.rerank({

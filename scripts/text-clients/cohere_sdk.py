@@ -11,6 +11,14 @@ def _():
     assert all(0.5 < each.relevance_score < 1 for each in results)
 
 
+@call("documents that are cut")
+def _():
+    client = cohere.ClientV2(api_key="any", base_url=ORIGIN)
+    asked = {**ASKED, "documents": ["bad great great", "good bad bad"], "top_n": None}
+    assert [each.index for each in client.rerank(**asked).results] == [0, 1]
+    assert [each.index for each in client.rerank(**asked, max_tokens_per_doc=1).results] == [1, 0]
+
+
 @call("rerank of version 1, with documents")
 def _():
     documents = [{"text": "bad"}, {"text": "good"}]

@@ -26,6 +26,8 @@ export type TextInput = string | readonly [string, string];
 export interface EncodeOptions {
   /** Tokens of a text at most, special ones included. Default: {@link Tokenizer.maxTokens}, if the files have it. */
   readonly maxTokens?: number;
+  /** Tokens of the second text of a pair at most, before both are cut to the room that there is. Default: any number. */
+  readonly maxPairTokens?: number;
   /** The end of longer texts that is cut off, or `refuse`. Default: as the files say, else the right one. */
   readonly truncate?: "right" | "left" | "refuse";
   /** Length of all rows: that of the longest one, or a number of tokens. Default `longest`. */
@@ -163,13 +165,14 @@ export class Tokenizer {
     // Which text of a pair is the longer one is to be known.
     const most = parts.length === 1 ? room : room + PAIR_EXTRA;
     const finding = { offsets, turns, ...(truncate === "left" ? { last: room } : { most }) };
+    const { maxPairTokens = Number.POSITIVE_INFINITY } = options;
     for (const [place, part] of parts.entries()) {
       const isQuery = place === 0 && parts.length > 1;
       const known = isQuery && last.text === part ? last.found : undefined;
       const name = parts.length > 1 ? `${index} (${place})` : `${index}`;
       const tokens = known ?? (await this.#finder.find(part, { ...finding, name }));
       if (isQuery) Object.assign(last, { text: part, found: tokens });
-      found.push(tokens);
+      found.push(place === 1 ? cutTokens(tokens, maxPairTokens, truncate === "left") : tokens);
     }
     const row = toRow(template, found, { room, keepsEnd: truncate === "left", offsets });
     if (row.wasCut && truncate === "refuse") throw tooLong(index, maxTokens);
@@ -209,6 +212,14 @@ async function importTokenizers(): Promise<TokenizersLibrary> {
 async function importJinja(): Promise<JinjaLibrary> {
   const library: object = await import("@huggingface/jinja");
   return library as JinjaLibrary;
+}
+
+function cutTokens(tokens: FoundTokens, most: number, keepsEnd: boolean): FoundTokens {
+  const { length } = tokens.ids;
+  if (length <= most) return tokens;
+  const range = keepsEnd ? ([length - most, length] as const) : ([0, most] as const);
+  const [ids, starts, ends] = [tokens.ids, tokens.starts, tokens.ends].map((all) => all.slice(...range));
+  return { ids: ids ?? [], starts: starts ?? [], ends: ends ?? [] };
 }
 
 /** The one or two texts of an input. */

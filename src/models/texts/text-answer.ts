@@ -259,8 +259,8 @@ interface GroupLimits {
   readonly bytes: number;
   /** True if a run has so many rows, or each row so many tokens, whatever the texts are. */
   readonly isFixed: boolean;
-  /** Tokens to which a text is cut, by its place: texts of a run are cut alike. Absent = all are. */
-  cutOf?(place: number): number;
+  /** Tokens to which a text, and a second one, is cut, by its place: those of a run are cut alike. Absent = all are. */
+  cutOf?(place: number): readonly number[];
 }
 
 /** Rows of a run at most. */
@@ -273,17 +273,19 @@ const RUN_BYTES = 96 * 1024;
 
 /** The places of texts that run together: of like lengths, and not too many. */
 export function groupsOf(texts: readonly TextInput[], limits: GroupLimits): readonly (readonly number[])[] {
-  const { rows = RUN_ROWS, bytes, isFixed, cutOf = () => 0 } = limits;
+  const { rows = RUN_ROWS, bytes, isFixed, cutOf = () => [] } = limits;
   const lengths = texts.map((text) => Math.min(lengthOf(text), bytes));
+  const cuts = texts.map((_, place) => cutOf(place));
+  const byCut = (one: number, other: number) =>
+    (cuts[one] ?? []).reduce((found, cut, at) => found || cut - (cuts[other]?.[at] ?? 0), 0);
   const groups: number[][] = [];
   let [shortest, group]: [number, number[]] = [0, []];
-  const inOrder = (one: number, other: number) =>
-    cutOf(one) - cutOf(other) || (lengths[one] ?? 0) - (lengths[other] ?? 0);
+  const inOrder = (one: number, other: number) => byCut(one, other) || (lengths[one] ?? 0) - (lengths[other] ?? 0);
   for (const place of [...lengths.keys()].sort(inOrder)) {
     const length = lengths[place] ?? 0;
     const isAlike = isFixed || (areLikeLengths(shortest, length) && (group.length + 1) * length <= RUN_BYTES);
     const [first] = group;
-    if (first !== undefined && group.length < rows && isAlike && cutOf(first) === cutOf(place)) group.push(place);
+    if (first !== undefined && group.length < rows && isAlike && byCut(first, place) === 0) group.push(place);
     else {
       [shortest, group] = [length, [place]];
       groups.push(group);

@@ -12,6 +12,7 @@ import { createAnswer, groupsOf, type TextAnswer } from "./text-answer.ts";
 import type { TextChoices } from "./text-options.ts";
 import {
   addTextSignatures,
+  type RowChoices,
   readRowChoices,
   TextCounts,
   type TextSignatures,
@@ -122,9 +123,8 @@ interface TextParts {
 }
 
 /** The places of a run's texts in the request, and the tokens that their clients want of each at most; 0 = any. */
-interface RunPlaces {
+interface RunPlaces extends Pick<RowChoices, "maxTokens" | "maxPairTokens"> {
   readonly places: readonly number[];
-  readonly maxTokens: number;
 }
 
 class TextModel {
@@ -191,7 +191,10 @@ class TextModel {
     const rows: ArrayLike<unknown>[] = new Array(texts.length);
     const counts = new TextCounts(texts.length);
     const choicesOf = readRowChoices(given);
-    const cutOf = (place: number) => choicesOf(place).maxTokens;
+    const cutOf = (place: number) => {
+      const { maxTokens, maxPairTokens } = choicesOf(place);
+      return [maxTokens, maxPairTokens] as const;
+    };
     const limits = { rows: sizes.rows, bytes: this.#mostBytes, isFixed: Object.keys(sizes).length > 0, cutOf };
     const [{ shape } = { shape: [] }] = answer.outputs;
     const width = Math.max(1, Number(shape?.[1] ?? 1));
@@ -216,16 +219,18 @@ class TextModel {
     return wanted === undefined ? all : createTensors(Object.entries(all).filter(([name]) => wanted.includes(name)));
   }
 
-  async #run(texts: readonly TextInput[], { places: indices, maxTokens: asked }: RunPlaces, call: PredictCall) {
+  async #run(texts: readonly TextInput[], asked: RunPlaces, call: PredictCall) {
+    const { places: indices, maxPairTokens } = asked;
     const { tokenizer, task, answer, choices, sizes } = this.#parts;
     const { rows = 0, tokens } = sizes;
-    const maxTokens = Math.min(this.#mostTokens, asked === 0 ? NO_LIMIT : asked);
+    const maxTokens = Math.min(this.#mostTokens, asked.maxTokens === 0 ? NO_LIMIT : asked.maxTokens);
     // Its client has asked for the cut.
     const isWanted = choices.truncate === "refuse" && maxTokens < this.#mostTokens;
     const truncate = isWanted ? undefined : choices.truncate;
     const padding = new Array<TextInput>(Math.max(0, rows - texts.length)).fill(texts[0] ?? "");
     const encoded = await tokenizer.encode([...texts, ...padding], {
       ...(maxTokens !== NO_LIMIT && { maxTokens }),
+      ...(maxPairTokens > 0 && { maxPairTokens }),
       ...(tokens !== undefined && { padding: tokens }),
       ...(truncate !== undefined && { truncate }),
       offsets: task.kind === "entities",

@@ -59,24 +59,30 @@ export function addTextSignatures(
 }
 
 function countedSignature({ inputs, outputs }: TextAnswer, mayCut: boolean): Signature {
-  const choices: readonly TensorSpec[] = ["max_tokens", ...(mayCut ? ["dimensions"] : [])].map((name) => ({
-    ...NUMBERS,
-    name,
-  }));
+  const isOfPairs = inputs.length > 1;
+  const names = ["max_tokens", ...(mayCut ? ["dimensions"] : []), ...(isOfPairs ? ["max_text_pair_tokens"] : [])];
+  const choices: readonly TensorSpec[] = names.map((name) => ({ ...NUMBERS, name }));
   const facts = [COUNT, { name: "was_cut", dtype: "bool", shape: [-1] }] as const;
   return { inputs: [...inputs, ...choices], outputs: [...outputs, ...facts] };
 }
 
-/** A client's choices for one text; 0 = it leaves them to the model. */
-interface RowChoices {
+/** A client's choices for one text, or pair; 0 = it leaves them to the model. */
+export interface RowChoices {
   readonly maxTokens: number;
+  /** Tokens of the second text of a pair. */
+  readonly maxPairTokens: number;
   readonly dimensions: number;
 }
 
 /** Reads those of each text. */
-export function readRowChoices({ max_tokens: most, dimensions }: Tensors): (place: number) => RowChoices {
+export function readRowChoices(given: Tensors): (place: number) => RowChoices {
+  const { max_tokens: most, max_text_pair_tokens: ofPair, dimensions } = given;
   const numberAt = (tensor: Tensor | undefined, place: number) => Math.max(0, Number(tensor?.data[place] ?? 0));
-  return (place) => ({ maxTokens: numberAt(most, place), dimensions: numberAt(dimensions, place) });
+  return (place) => ({
+    maxTokens: numberAt(most, place),
+    maxPairTokens: numberAt(ofPair, place),
+    dimensions: numberAt(dimensions, place),
+  });
 }
 
 /** The tokens that texts took, and if they were cut, as outputs. */

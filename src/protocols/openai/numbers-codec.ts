@@ -3,7 +3,7 @@ import { JsonWriter } from "../../tensor/codecs/json/json-writer.ts";
 import { rowWriter } from "../../tensor/codecs/json/tensor-json.ts";
 import { isObject } from "../../tensor/record.ts";
 import { createTensor, type Tensor } from "../../tensor/tensor.ts";
-import { parseMembers, writeRequest, wrongMember } from "../text/members.ts";
+import { type Members, parseMembers, writeRequest, wrongMember } from "../text/members.ts";
 import { checkText, checkTexts, readTexts } from "../text/text-input.ts";
 import { assertFinite, type EmbedWish, type NumbersWish, readTruncation, toTensor } from "../text/vectors-codec.ts";
 
@@ -54,9 +54,17 @@ function readRerank(bytes: Uint8Array): RerankWish {
   // 0 is no limit, as in vLLM.
   const topCount = body.number("top_n", { isWhole: true, min: 0 }) || documents.length;
   const returnsDocuments = body.boolean("return_documents") ?? false;
+  const maxDocumentTokens = readDocumentCut(body);
   const request = writeRequest({ query, documents, more: body.rest() });
   const both = { queries: toTensor([query]), texts: toTensor(documents), sides: ["query", "documents"] as const };
-  return { model, ...both, topCount, returnsDocuments, request, ...readTruncation(body) };
+  return { model, ...both, topCount, returnsDocuments, request, maxDocumentTokens, ...readTruncation(body) };
+}
+
+/** Reads the tokens of a document that count, in Cohere's form. Functions get it as sent. */
+function readDocumentCut(body: Members): number | undefined {
+  const most = body.peek("max_tokens_per_doc") ?? undefined;
+  if (most === undefined || (typeof most === "number" && Number.isSafeInteger(most) && most > 0)) return most;
+  throw body.wrong("max_tokens_per_doc", "a whole number above 0");
 }
 
 /** The names of both sides of vLLM's pairs, newer ones behind. */

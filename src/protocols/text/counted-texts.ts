@@ -8,6 +8,8 @@ import { wrongMember } from "./members.ts";
 export interface TextCut {
   /** Tokens of each text that count; absent = as many as the model takes. */
   readonly maxTokens?: number | undefined;
+  /** Tokens of each document of a rerank that count; absent = as many as there is room for. */
+  readonly maxDocumentTokens?: number | undefined;
   /** True = texts that the model would cut are refused. */
   readonly refusesCut?: boolean | undefined;
 }
@@ -16,6 +18,8 @@ export interface TextCut {
 export interface CountedSignature extends ChosenSignature {
   /** True = it can do with the first numbers of a vector. */
   readonly mayCut: boolean;
+  /** True = it can do with the first tokens of a pair's second text. */
+  readonly mayCutPairs: boolean;
 }
 
 /** Outputs of such a signature beside its answer. */
@@ -29,17 +33,23 @@ export function countedSignature(
   const spec = Object.hasOwn(signatures, name) ? signatures[name] : undefined;
   const has = (input: string) => spec?.inputs?.some((each) => each.name === input) === true;
   const tells = COUNTS.every((output) => spec?.outputs?.some((each) => each.name === output));
-  return has("max_tokens") && tells ? { name, spec, mayCut: has("dimensions") } : undefined;
+  if (!has("max_tokens") || !tells) return undefined;
+  return { name, spec, mayCut: has("dimensions"), mayCutPairs: has("max_text_pair_tokens") };
 }
 
 /** Its inputs for the choices about so many texts. */
 export function choiceInputs(
-  { mayCut }: CountedSignature,
+  { mayCut, mayCutPairs }: CountedSignature,
   count: number,
-  { maxTokens = 0, dimensions = 0 }: TextCut & { readonly dimensions?: number | undefined },
+  given: TextCut & { readonly dimensions?: number | undefined },
 ): readonly (readonly [string, Tensor])[] {
+  const { maxTokens = 0, maxDocumentTokens = 0, dimensions = 0 } = given;
   const each = (value: number) => createTensor("int64", [count], new BigInt64Array(count).fill(BigInt(value)));
-  return [["max_tokens", each(maxTokens)], ...(mayCut ? [["dimensions", each(dimensions)] as const] : [])];
+  return [
+    ["max_tokens", each(maxTokens)],
+    ...(mayCut ? [["dimensions", each(dimensions)] as const] : []),
+    ...(mayCutPairs ? [["max_text_pair_tokens", each(maxDocumentTokens)] as const] : []),
+  ];
 }
 
 /** The tokens of the texts at some places of a request. Throws `out_of_range` for one that was cut and must not be. */
@@ -54,8 +64,13 @@ export function countTokens({ count, was_cut: cut }: Tensors, places: readonly n
 }
 
 /** Throws for choices that a model which is no {@link CountedSignature}'s cannot heed. */
-export function refuseCut({ maxTokens, refusesCut }: TextCut, model: string): void {
-  const wrong = maxTokens !== undefined ? "truncate_prompt_tokens" : refusesCut === true ? "truncate" : undefined;
+export function refuseCut({ maxTokens, maxDocumentTokens, refusesCut }: TextCut, model: string): void {
+  const members = [
+    ["truncate_prompt_tokens", maxTokens !== undefined],
+    ["max_tokens_per_doc", maxDocumentTokens !== undefined],
+    ["truncate", refusesCut === true],
+  ] as const;
+  const [wrong] = members.find(([, isGiven]) => isGiven) ?? [];
   if (wrong !== undefined)
     throw wrongMember(wrong, "a choice", `none: ${model} cuts texts as its own hooks or files say`);
 }

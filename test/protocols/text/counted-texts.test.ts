@@ -101,6 +101,36 @@ describe("a model of texts without hooks", () => {
     expect((await post("/v1/rerank", ranked)).body.usage.prompt_tokens).toBe(5);
   });
 
+  it("cuts each document of a rerank as the client says, and not its query", async () => {
+    const ask = async (more: object) => {
+      const documents = ["good bad bad", "bad good good good", "bad"];
+      const { body } = await post("/v1/rerank", { model: "pairs", query: "good good", documents, ...more });
+      const scores: Record<number, number> = {};
+      for (const { index, relevance_score: score } of body.results) scores[index] = score;
+      return [body.usage.prompt_tokens, Object.values(scores)] as const;
+    };
+    const [[tokens, whole], [fewer, cut], [least, both]] = await Promise.all([
+      ask({}),
+      ask({ max_tokens_per_doc: 1 }),
+      ask({ max_tokens_per_doc: 1, truncate_prompt_tokens: 5 }),
+    ]);
+    // Three special ones and the query are around each.
+    expect([tokens, fewer, least]).toEqual([3 * 5 + 8, 3 * 5 + 3, 3 * 5]);
+    expect(cut[1]).toBe(cut[2]);
+    expect(whole[1]).not.toBe(whole[2]);
+    expect(both).toHaveLength(3);
+    expect(await ask({ max_tokens_per_doc: 4 })).toEqual([tokens, whole]);
+  });
+
+  it("refuses to cut documents to what is no number, and by a model that cannot", async () => {
+    const asked = { query: "good", documents: ["good"] };
+    for (const most of [0, -1, 1.5, "3", true]) {
+      const { status, body } = await post("/v1/rerank", { model: "pairs", ...asked, max_tokens_per_doc: most });
+      const message = expect.stringContaining("expected a whole number above 0");
+      expect([status, body.error]).toMatchObject([400, { param: "max_tokens_per_doc", message }]);
+    }
+  });
+
   it("refuses to cut them for Ollama's clients that say so", async () => {
     const input = ["good", "good ".repeat(9)];
     expect((await post("/api/embed", { model: "plain", input, truncate: true })).body.prompt_eval_count).toBe(11);
