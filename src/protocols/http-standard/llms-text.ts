@@ -1,10 +1,18 @@
 import type { InferenceService } from "../../serving/inference-service.ts";
-import { type KnownInput, knownInputs, type Signature, takesImages, toSize } from "../../tensor/signature/signature.ts";
+import {
+  defaultSignatureName,
+  type KnownInput,
+  knownInputs,
+  type Signature,
+  takesImages,
+  toSize,
+} from "../../tensor/signature/signature.ts";
 import { readVersion } from "../../version.ts";
 import type { Endpoint } from "../endpoint-paths.ts";
 import { exampleRow, exampleValues } from "../example-values.ts";
 import { datatypeOf } from "../kserve/datatype.ts";
 import { describeAll, type NamedSignature } from "../kserve/describe-all.ts";
+import { describeModel } from "../kserve/model-ref.ts";
 import { documentPath } from "../kserve/openapi.ts";
 import { textExample } from "../openai/text-example.ts";
 
@@ -19,6 +27,8 @@ export const LLMS_ENDPOINT: Endpoint = {
 const MAX_LISTED = 50;
 /** Columns, labels or known values of one of them. */
 const MAX_VALUES = 20;
+/** Inputs and outputs of signatures beside the usual ones, of all models. */
+const MAX_FURTHER = 500;
 
 /** Parts of a server that the text points to. */
 interface Documented {
@@ -34,9 +44,13 @@ interface Documented {
  */
 export async function llmsText(service: InferenceService, has: Documented): Promise<string> {
   const models = await describeAll(service);
+  const left = { tensors: MAX_FURTHER };
   const about = models.map(async (model) => {
-    const text = has.serves("openai") ? await textExample(model[0], service) : undefined;
-    return aboutModel(model, has, text);
+    const [name] = model;
+    const text = has.serves("openai") ? await textExample(name, service) : undefined;
+    const description = await describeModel(service, { model: name }).catch(() => undefined);
+    const { signatures = {} } = description ?? {};
+    return [...aboutModel(model, has, text), ...furtherSignatures(name, signatures, { has, left }), ""];
   });
   return [...head(has), "## Models", "", ...(await Promise.all(about)).flat()].join("\n");
 }
@@ -93,8 +107,49 @@ function aboutModel(
     ...(text ? [`- a request of OpenAI's API: POST ${text.path} ${JSON.stringify(text.body)}`] : []),
     ...exampleOf(name, signature, serves),
     ...(serves("kserve") ? [`- [Its calls](${documentPath(name)}): OpenAPI 3.1`] : []),
-    "",
   ];
+}
+
+/** What may be told of further signatures, and the tensors of all models that are left for it. */
+interface FurtherTold {
+  readonly has: Documented;
+  readonly left: { tensors: number };
+}
+
+/** A line for each signature beside the usual one, as far as a reader wants to know so many. */
+function furtherSignatures(
+  model: string,
+  signatures: Readonly<Record<string, Signature>>,
+  { has, left }: FurtherTold,
+): readonly string[] {
+  const usual = defaultSignatureName(signatures);
+  const names = Object.keys(signatures).filter((name) => name !== usual);
+  const told = names.slice(0, MAX_VALUES).filter((name) => {
+    const { inputs = [], outputs = [] } = signatures[name] ?? {};
+    const count = inputs.length + outputs.length;
+    if (count > Math.min(MAX_LISTED, left.tensors)) return false;
+    left.tensors -= count;
+    return true;
+  });
+  const more = names.length - told.length;
+  return [
+    ...told.map((name) => aboutSignature(model, name, { signature: signatures[name] ?? {}, has })),
+    ...(more > 0 ? [`- and ${more} signatures more`] : []),
+  ];
+}
+
+function aboutSignature(
+  model: string,
+  name: string,
+  { signature, has }: { readonly signature: Signature; readonly has: Documented },
+): string {
+  const all = (specs: readonly KnownInput[] | undefined) =>
+    specs === undefined ? "what the model does not say" : specs.map(aboutTensor).join(", ") || "nothing";
+  const said = `- signature ${oneLine(name)}: takes ${all(knownInputs(signature))}; gives ${all(signature.outputs)}`;
+  const inputs = signature.method === undefined ? exampleValues(signature) : undefined;
+  if (inputs === undefined || !has.serves("tensorflow-serving")) return said;
+  const body = JSON.stringify({ signature_name: name, inputs });
+  return `${said}; with values that are a guess: POST /v1/models/${encodeURIComponent(model)}:predict ${body}`;
 }
 
 function listed(role: "input" | "output", specs: readonly KnownInput[] | undefined): readonly string[] {

@@ -40,6 +40,24 @@ test("/llms.txt tells each model's inputs and outputs, with a request that it an
   for (const [, path] of text.matchAll(/\]\((\/\S+)\)/g)) expect((await fetch(httpUrl + path)).status).toBe(200);
 });
 
+test("signatures beside the usual one are told with a request that runs them", async () => {
+  const spec = (name: string, dtype: string, shape: readonly number[]) => ({ name, dtype, shape });
+  const others = {
+    "o\nther": { inputs: [spec("t", "bytes", [-1])] },
+    wide: { inputs: Array.from({ length: 60 }, (_, at) => spec(`x${at}`, "bool", [])), outputs: [] },
+    any: {},
+  };
+  const drivers = tempFolder({ "driver.ts": tellingDriver({ inputs: [spec("x", "float32", [-1])] }, others) });
+  const { httpUrl } = await startServer({ models: { "a b": { driver: `${drivers}/driver.ts` }, half } });
+  const text = await read(httpUrl);
+  expect(text).toContain("- signature any: takes what the model does not say; gives what the model does not say\n");
+  expect(text).toContain("- and 1 signatures more\n\n### half");
+  const [, path = "", body = ""] =
+    /signature o ther: takes t: BYTES \[-1\]; gives what the model does not say;.* POST (\S+) (.+)$/m.exec(text) ?? [];
+  const answer = await fetch(httpUrl + path, { method: "POST", body });
+  expect([answer.status, await answer.text()]).toEqual([200, expect.stringContaining("outputs")]);
+});
+
 test("a request to a model of tables has a row by its columns, with values that it knows", async () => {
   const column = (name: string, dtype: string, facts = {}) => ({ name, dtype, shape: [-1], ...facts });
   const city = column("city", "bytes", { categories: ["Rome", "Oslo"] });
