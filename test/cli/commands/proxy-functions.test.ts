@@ -174,7 +174,7 @@ describe("kserving proxy", () => {
     const send = async (at: string, method: string, params: object) => {
       const body = JSON.stringify({ jsonrpc: "2.0", id: 1, method, params });
       const headers = { "content-type": "application/json" };
-      return (await (await fetch(`${at}/mcp`, { method: "POST", body, headers })).json()).result;
+      return JSON.parse(await (await fetch(`${at}/mcp`, { method: "POST", body, headers })).text()).result;
     };
     const result = await send(url, "tools/list", {});
     expect(result).toEqual(await send(httpUrl, "tools/list", {}));
