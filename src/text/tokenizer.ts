@@ -26,7 +26,7 @@ export type TextInput = string | readonly [string, string];
 export interface EncodeOptions {
   /** Tokens of a text at most, special ones included. Default: {@link Tokenizer.maxTokens}, if the files have it. */
   readonly maxTokens?: number;
-  /** Tokens of the second text of a pair at most, before both are cut to the room that there is. Default: any number. */
+  /** Tokens of the second text of a pair at most, before both are cut to fit. Default: any number. */
   readonly maxPairTokens?: number;
   /** The end of longer texts that is cut off, or `refuse`. Default: as the files say, else the right one. */
   readonly truncate?: "right" | "left" | "refuse";

@@ -110,7 +110,7 @@ function aboutModel(
   ];
 }
 
-/** What may be told of further signatures, and the tensors of all models that are left for it. */
+/** Limits on further signatures that are told: parts of the server, and tensors of all models that are left. */
 interface FurtherTold {
   readonly has: Documented;
   readonly left: { tensors: number };

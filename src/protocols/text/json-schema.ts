@@ -53,7 +53,7 @@ export class StreamedText {
     this.#hold(2 * (this.#text.length - before));
   }
 
-  /** All that there is of it, if it is to fit; undefined = it is too long, or the answer is another one. */
+  /** The whole text, if it is to fit; undefined = it is too long, or the answer is another one. */
   finalText({ finish, calls }: Pick<MadeText, "finish" | "calls">): string | undefined {
     return this.#isKept && finish === "stop" && calls.length === 0 ? this.#text : undefined;
   }
