@@ -27,11 +27,18 @@ function forcedCollection(): Promise<number> {
   });
 }
 
-/** Collections in a process of its own that makes a lot of garbage, in its main thread or in another one. */
+/** What V8 says of the collections in a process of its own. */
+function traceOf(module: string, statements: string): string {
+  const script = `import("${module}").then(({ collectAll, countGarbage, permitCollections }) => { ${statements} })`;
+  const { status, stdout } = spawnSync(process.execPath, ["--trace-gc", "-e", script], { encoding: "utf8" });
+  expect(status).toBe(0);
+  return stdout;
+}
+
+/** Collections that were asked for there, in its main thread or in another one. */
 function collectionsOf(module: string, statements: string): number {
-  const script = `import("${module}").then(({ countGarbage, permitCollections }) => { ${statements} })`;
-  const { stdout } = spawnSync(process.execPath, ["--trace-gc", "-e", script], { encoding: "utf8" });
-  return stdout.split("(testing)").length - 1 || stdout.split("testing").length - 1;
+  const trace = traceOf(module, statements);
+  return trace.split("(testing)").length - 1 || trace.split("testing").length - 1;
 }
 
 test("an embedder's process is not asked to collect, nor are its threads", () => {
@@ -44,6 +51,21 @@ test("an embedder's process is not asked to collect, nor are its threads", () =>
     [0, 0],
     [1, 1],
   ]);
+});
+
+test("four megabytes of garbage are a reason to collect, and no byte less", () => {
+  const module = builtModule("src/platform/limits/memory/young-garbage.ts");
+  const less = `permitCollections(); countGarbage(${4 * MB - 1});`;
+  expect([collectionsOf(module, less), collectionsOf(module, `${less} countGarbage(1);`)]).toEqual([0, 1]);
+});
+
+test("all garbage is collected at once where that is permitted, and otherwise soon", () => {
+  const module = builtModule("src/platform/limits/memory/young-garbage.ts");
+  const several = "for (let time = 0; time < 4; time++) collectAll();";
+  expect(traceOf(module, `permitCollections(); ${several}`).match(/Mark-Compact .* testing/g)).toHaveLength(4);
+  const trace = traceOf(module, several);
+  expect(trace).not.toContain("testing");
+  expect(trace).toContain("external memory pressure");
 });
 
 test("some megabytes of garbage are a reason to collect the young objects, and only these", async () => {
