@@ -86,10 +86,14 @@ test("a request that ends an isolated model's process twice is not run again, on
   const refused = await ask(666);
   expect(refused).toMatchObject({
     status: 400,
-    text: expect.stringMatching(/default 2 times, first as the request first/),
+    text: expect.stringMatching(
+      /default 2 times, first as the request first\. For an hour after the last time it is not run .* with other inputs/,
+    ),
   });
   await expect(call("ModelInfer", toRequest(666))).rejects.toMatchObject({ code: 3 });
   expect(await find({ level: "error", requestId: "second" })).toMatchObject({
+    msg: "a request has ended what runs its model again, and is refused for an hour (--poison-requests)",
+    ends: 2,
     model: "default",
     firstRequestId: "first",
   });

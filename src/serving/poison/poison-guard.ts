@@ -10,8 +10,8 @@ import { TurnLock } from "./turn-lock.ts";
 const ONE_END_MS = 20;
 /** Larger requests are hashed before they run, once one of their size was lost. */
 const MAX_HASHED_BYTES = 8 * 1024 * 1024;
-/** Ends with a request in them before it is not run again, the last one with it alone. */
-const MAX_ENDS = 2;
+/** Ends that count for a request before it is refused: of all that was under way, but the last one of it alone. */
+export const MAX_ENDS = 2;
 /** Milliseconds for which a request is remembered that was under way at an end. */
 const SUSPECT_MS = 10 * 60_000;
 /** Milliseconds for which a request is not run that has ended what ran it. */
@@ -65,7 +65,8 @@ export interface GuardParts {
 
 /**
  * Knows the requests of one model that were under way when a process or a thread that ran them ended. A known one runs
- * alone when it comes again: if it is answered it is forgotten, if it ends the process again it is not run any more.
+ * alone when it comes again: if it is answered it is forgotten, if it ends the process again it is refused from then
+ * on.
  */
 export class PoisonGuard {
   readonly #parts: GuardParts;
@@ -153,8 +154,9 @@ export class PoisonGuard {
     if (!entry.isQuarantined) return;
     const { model, log, onQuarantined } = this.#parts;
     onQuarantined();
-    log.error("a request has ended what runs its model again, and is not run any more (--poison-requests)", {
+    log.error("a request has ended what runs its model again, and is refused for an hour (--poison-requests)", {
       model,
+      ends: entry.ends,
       requestId: id,
       firstRequestId: entry.id,
       bytes,
@@ -192,7 +194,7 @@ export class PoisonGuard {
     this.#parts.onRefused();
     const { model } = this.#parts;
     return invalidArgument(
-      `This request has ended what runs the model ${model} ${ends} times, first as the request ${id}, and is not run again for an hour; send another one (--poison-requests).`,
+      `This request has ended what runs the model ${model} ${ends} times, first as the request ${id}. For an hour after the last time it is not run (--poison-requests); do not send it again, but with other inputs.`,
     );
   }
 }

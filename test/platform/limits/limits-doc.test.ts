@@ -14,6 +14,7 @@ import {
 import { MAX_CONTENT_BYTES } from "../../../src/platform/threads/frame-writer.ts";
 import { MAX_OF_CLIENT } from "../../../src/protocols/grpc-standard/grpc-standard.ts";
 import { MAX_IN_FLIGHT } from "../../../src/protocols/kserve/grpc-stream.ts";
+import { MAX_ENDS } from "../../../src/serving/poison/poison-guard.ts";
 import { MAX_JSON_DEPTH } from "../../../src/tensor/codecs/json/json-extent.ts";
 import { MAX_MESSAGE_BYTES } from "../../../src/tensor/codecs/protobuf/wire-writer.ts";
 import { DEFAULT_MAX_PIXELS } from "../../../src/tensor/media/image-tensor.ts";
@@ -165,6 +166,12 @@ const ROWS: readonly (readonly [limit: string, value: string, file: string, titl
     "refuses more pixels than allowed",
   ],
   ["characters of a request's id", String(MAX_ID_LENGTH), "observability/request-id", "an id that is too long is cut"],
+  [
+    "times that a request [ends what runs its model](isolation.md#a-request-that-ends-the-process-again)",
+    String(MAX_ENDS),
+    "server/poison",
+    "twice is not run again",
+  ],
   [
     "time for the head of a request, or to set a connection up",
     seconds(HANDSHAKE_TIMEOUT_MS),
