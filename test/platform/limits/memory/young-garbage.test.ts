@@ -27,7 +27,7 @@ function forcedCollection(): Promise<number> {
   });
 }
 
-/** What V8 says of the collections in a process of its own. */
+/** The lines by which V8 tells of the collections in a process of its own. */
 function traceOf(module: string, statements: string): string {
   const script = `import("${module}").then(({ collectAll, countGarbage, permitCollections }) => { ${statements} })`;
   const { status, stdout } = spawnSync(process.execPath, ["--trace-gc", "-e", script], { encoding: "utf8" });
