@@ -20,7 +20,8 @@ export interface AttackResult {
 
 /**
  * Servers to attack: `null` is the null driver alone, `shared` the same with one port for gRPC and HTTP, `defaults` the
- * same without the users that log in for the first time beside every other attack.
+ * same without the users that log in for the first time beside every other attack, `proxy` is `kserving proxy` before
+ * such a one.
  */
 export type ServerKind =
   | "null"
@@ -29,17 +30,23 @@ export type ServerKind =
   | "send-timeout"
   | "few-connections"
   | "client-limits"
+  | "few-descriptors"
   | "log-file"
   | "inline-images"
   | "thread-images"
   | "hook-images"
   | "hostile-hooks"
+  | "hooks"
   | "known-users"
   | "rules"
   | "repository"
+  | "stored"
+  | "proxy"
   | "mortal"
   | "lane"
   | "isolated"
+  | "spied"
+  | "queued"
   | "streams"
   | "texts";
 

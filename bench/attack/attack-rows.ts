@@ -1,5 +1,6 @@
 import { ADDRESS_ROWS } from "./address-rows.ts";
 import type { AttackRow } from "./attack-row.ts";
+import { BACKEND_ROWS } from "./backend-rows.ts";
 import { CONNECTION_ROWS } from "./connection-rows.ts";
 import { CVE_ROWS } from "./cve-rows.ts";
 import { FIRST_BYTES_ROWS } from "./first-bytes-rows.ts";
@@ -14,8 +15,10 @@ import { MCP_ROWS } from "./mcp-rows.ts";
 import { MEMORY_ROWS } from "./memory-rows.ts";
 import { NAME_ROWS } from "./name-rows.ts";
 import { PASSWORD_ROWS } from "./password-rows.ts";
+import { SECRET_ROWS } from "./secret-rows.ts";
 import { SHARE_ROWS } from "./share-rows.ts";
 import { SLOW_ROWS } from "./slow-rows.ts";
+import { STORE_ROWS } from "./store-rows.ts";
 import { STREAM_ROWS } from "./stream-rows.ts";
 import { TABLE_ROWS } from "./table-rows.ts";
 import { TENSORFLOW_ROWS } from "./tensorflow-rows.ts";
@@ -52,4 +55,7 @@ export const ATTACK_ROWS: readonly AttackRow[] = [
   ...TEXT_ROWS,
   ...MCP_ROWS,
   ...TABLE_ROWS,
+  ...SECRET_ROWS,
+  ...STORE_ROWS,
+  ...BACKEND_ROWS,
 ];

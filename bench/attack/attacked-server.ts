@@ -5,9 +5,9 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { createInterface } from "node:readline";
 import { watchChild } from "../../test/helpers/children.ts";
-import type { AttackRow, Target } from "./attack-row.ts";
+import type { AttackRow, ServerKind, Target } from "./attack-row.ts";
 import type { Configuration } from "./configuration.ts";
-import { argumentsOf, authorizationOf, fromRoot } from "./server-arguments.ts";
+import { argumentsOf, authorizationOf, fromRoot, SECRETS } from "./server-arguments.ts";
 
 const SAMPLE_MS = 20;
 /** Above it the server is killed, for the machine's sake: far beyond what any row may take. */
@@ -25,11 +25,13 @@ export class AttackedServer {
   readonly #child: ChildProcess;
   readonly #watch: NodeJS.Timeout;
   readonly #folder: string;
+  readonly #behind: AttackedServer | undefined;
   #peakMb = 0;
   #end: string | undefined;
 
-  private constructor(child: ChildProcess, addresses: Omit<Target, "pid">, folder: string) {
+  private constructor(child: ChildProcess, addresses: Omit<Target, "pid">, folder: string, behind?: AttackedServer) {
     this.#child = child;
+    this.#behind = behind;
     this.#folder = folder;
     this.target = { ...addresses, pid: child.pid as number };
     this.#watch = setInterval(() => this.#sample(), SAMPLE_MS);
@@ -39,22 +41,27 @@ export class AttackedServer {
   }
 
   /** Starts the program on free ports of the loopback interface, and waits until it is ready. */
-  static async start({ server: kind }: AttackRow, configuration: Configuration): Promise<AttackedServer> {
+  static async start(
+    { server: kind }: Pick<AttackRow, "server">,
+    configuration: Configuration,
+  ): Promise<AttackedServer> {
+    const behind = kind === "proxy" ? await AttackedServer.start({ server: "null" }, configuration) : undefined;
     const folder = mkdtempSync(join(tmpdir(), "kserving-attack-"));
-    const own = await argumentsOf({ kind, configuration, folder });
+    const own = await argumentsOf({ kind, configuration, folder, ...(behind && { behind: behind.target.grpc }) });
     // A death is to be seen, but where it is the attack.
     const [program, ...args] = [
       fromRoot("bin/kserving.cjs"),
       ...own,
-      ...(kind === "mortal" ? [] : ["--no-supervisor"]),
+      ...(kind === "mortal" || kind === "proxy" ? [] : ["--no-supervisor"]),
     ];
-    const child = watchChild(spawn(process.execPath, [program, ...args], { stdio: ["ignore", "pipe", "ignore"] }));
+    const child = watchChild(startProgram(kind, [program, ...args]));
     for await (const line of createInterface({ input: child.stdout })) {
       const event = JSON.parse(line);
       if (event.msg !== "ready") continue;
       child.stdout.resume();
       const grpc = configuration.isEncrypted ? `grpcs://${event.grpc}` : event.grpc;
-      return new AttackedServer(child, { grpc, http: event.http, authorization: authorizationOf(kind) }, folder);
+      const addresses = { grpc: behind?.target.grpc ?? grpc, http: event.http, authorization: authorizationOf(kind) };
+      return new AttackedServer(child, addresses, folder, behind);
     }
     throw new Error(`the server did not start with ${args.join(" ")}`);
   }
@@ -87,7 +94,7 @@ export class AttackedServer {
     clearInterval(this.#watch);
     const problem = await this.#exit();
     rmSync(this.#folder, { recursive: true });
-    return problem;
+    return (await this.#behind?.stop()) ?? problem;
   }
 
   async #exit(): Promise<string | undefined> {
@@ -116,4 +123,17 @@ export class AttackedServer {
     }
     if (this.#peakMb > KILL_ABOVE_MB) this.kill(`killed above ${KILL_ABOVE_MB} MB`);
   }
+}
+
+/** Descriptors of a server with few. */
+const FEW = 1024;
+
+function startProgram(kind: ServerKind, words: readonly string[]) {
+  const env = kind === "spied" ? { ...process.env, ...SECRETS } : process.env;
+  const [file, ...args] = [
+    ...(kind === "few-descriptors" ? ["prlimit", `--nofile=${FEW}`] : []),
+    process.execPath,
+    ...words,
+  ];
+  return spawn(file as string, args, { env, stdio: ["ignore", "pipe", "ignore"] });
 }

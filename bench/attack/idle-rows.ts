@@ -5,12 +5,15 @@ import { type AttackResult, type AttackRow, type Target, tally } from "./attack-
 import { frame, METHODS, openSession, openStream } from "./grpc-attack.ts";
 import { codeOf, openSocket, post } from "./http-attack.ts";
 import { bytesField } from "./protobuf.ts";
+import { flagOf } from "./server-arguments.ts";
 
 const COUNT = 10_000;
 /** Connections that are opened at a time. */
 const AT_A_TIME = 200;
 /** Connections that leave at a time: more would be an attack of their own. */
 const LEAVE_AT_A_TIME = 40;
+/** More connections than a server with few descriptors can have. */
+const BEYOND_DESCRIPTORS = 1500;
 const HOLD_MS = 2000;
 const OPENING = Buffer.concat([
   Buffer.from("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"),
@@ -33,6 +36,14 @@ export const IDLE_ROWS: readonly AttackRow[] = [
     isPlain: true,
     prepare: () => (target) => idle(target.http, GET, 2000),
   },
+  ...["admin", "metrics"].map(
+    (port): AttackRow => ({
+      name: `descriptors-${port}`,
+      server: "few-descriptors",
+      isPlain: true,
+      prepare: () => (target) => idle(`http://127.0.0.1:${flagOf(target, `--${port}-port`)}`, GET, BEYOND_DESCRIPTORS),
+    }),
+  ),
   { name: "clients-without-number", server: "client-limits", isPlain: true, prepare: () => manyClients },
   { name: "idle-watchers", server: "null", isPlain: true, prepare: () => unreadWatchers },
   {

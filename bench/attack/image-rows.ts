@@ -17,12 +17,13 @@ const WIRES: Readonly<Record<string, (image: Buffer) => Send>> = {
   },
   "tf-rest": (image) =>
     sendJson("/v1/models/default:predict", { instances: [{ x: { b64: image.toString("base64") } }] }),
-  "predict-json": (image) => sendJson("/predict", { inputs: { x: { dtype: 7, data: [image.toString("base64")] } } }),
+  "predict-json": (image) =>
+    sendJson("/predict/default", { inputs: { x: { dtype: 7, data: [image.toString("base64")] } } }),
   form: (image) => {
     const head = '--b\r\nContent-Disposition: form-data; name="bytes_x"; filename="f"\r\n\r\n';
     const body = Buffer.concat([Buffer.from(head), image, Buffer.from("\r\n--b--\r\n")]);
     return (target) =>
-      post(target, { path: "/predict", body, headers: { "content-type": "multipart/form-data; boundary=b" } });
+      post(target, { path: "/predict/default", body, headers: { "content-type": "multipart/form-data; boundary=b" } });
   },
   "tf-grpc": (image) => {
     const shape = bytesField(2, bytesField(2, varintField(1, 1)));

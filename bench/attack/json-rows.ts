@@ -71,12 +71,16 @@ const ROUTES: readonly JsonRoute[] = [
   { name: "proxy", path: "/serving-proxy", head: () => '{"x":[', tail: "]}" },
 ];
 
+/** A body for hooks, beside which the memory of all requests has room for its values and its answer. */
+const LARGE_BYTES = 100_000_000;
+
 /** Every list on every route of JSON over HTTP, the proxy's also over gRPC and compressed. */
 export const JSON_ROWS: readonly AttackRow[] = [
   ...ROUTES.flatMap((route) => LISTS.map((list) => httpRow(route, list))),
   ...LISTS.map(predictJsonRow),
   ...["empty-lists", "objects", "strings"].flatMap(compressedRows),
   ...objectRows(),
+  ...["floats", "long-strings"].map(hookRow),
 ];
 
 function httpRow(route: JsonRoute, list: HostileList): AttackRow {
@@ -159,6 +163,19 @@ function objectRows(): AttackRow[] {
         }) satisfies AttackRow,
     ),
   );
+}
+
+/** As much JSON as there may be, for hooks that others ask too. */
+function hookRow(listName: string): AttackRow {
+  const { unit, ...list } = LISTS.find(({ name }) => name === listName) as HostileList;
+  const count = Math.floor(LARGE_BYTES / (unit.length + 1));
+  const prepare = () => {
+    const body = listBody('{"x":[', { ...list, unit, count }, "]}");
+    return async (target: Parameters<typeof post>[0]) => ({
+      got: await post(target, { path: "/serving-proxy", body }),
+    });
+  };
+  return { name: `json-hooks-${listName}`, server: "hooks", prepare };
 }
 
 function toBody(route: JsonRoute, list: HostileList): Buffer {

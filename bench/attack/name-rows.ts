@@ -4,6 +4,7 @@ import { type AttackResult, type AttackRow, type Target, tally } from "./attack-
 import { call, METHODS } from "./grpc-attack.ts";
 import { post } from "./http-attack.ts";
 import { bytesField, varint } from "./protobuf.ts";
+import { flagOf } from "./server-arguments.ts";
 
 /** Names that mean something to JavaScript. */
 const NAMES = ["__proto__", "constructor", "prototype", "toString", "hasOwnProperty", "__defineGetter__"];
@@ -107,7 +108,7 @@ async function injectLines(target: Target): Promise<AttackResult> {
   }
   await wait(200);
   const got = tally(statuses);
-  const problem = problemOfLog(readFileSync(logPathOf(target.pid), "utf8"));
+  const problem = problemOfLog(readFileSync(flagOf(target, "--log-path"), "utf8"));
   return problem === undefined ? { got } : { got, problem };
 }
 
@@ -120,10 +121,4 @@ function problemOfLog(text: string): string | undefined {
     .map((line) => JSON.parse(line) as { readonly msg: string });
   if (lines.length < 3 * TEXTS.length) return "it logs too little";
   return lines.some(({ msg }) => msg === "forged") ? "a forged line" : undefined;
-}
-
-/** The value of its flag `--log-path`. */
-function logPathOf(pid: number): string {
-  const args = readFileSync(`/proc/${pid}/cmdline`, "utf8").split("\0");
-  return args[args.indexOf("--log-path") + 1] as string;
 }

@@ -28,8 +28,10 @@ export interface NeighbourJob {
   readonly pid: number;
   readonly authorization?: string | undefined;
   readonly ways: readonly WayName[];
-  /** `infer`: inference of numbers. `live`: health checks, for models and hooks that an attack keeps busy. */
-  readonly asks: "infer" | "live";
+  /** The model that is asked. */
+  readonly model: string;
+  /** A request that any user may send, and no other caller: for metrics, or for a model's description. */
+  readonly login: "metrics" | "read";
 }
 
 /**

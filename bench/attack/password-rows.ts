@@ -1,12 +1,14 @@
-import { readFileSync, utimesSync } from "node:fs";
+import { once } from "node:events";
+import { readFileSync, utimesSync, writeFileSync } from "node:fs";
 import { Agent, request } from "node:http";
 import { setTimeout as wait } from "node:timers/promises";
 import { generateKeyPair, SignJWT } from "jose";
 import { type AttackResult, type AttackRow, type Target, tally } from "./attack-row.ts";
 import { watchCanary } from "./canary.ts";
-import { callOn, METHODS, openSession } from "./grpc-attack.ts";
-import { codeOf, post } from "./http-attack.ts";
-import { NEWCOMER, TOKEN_CLAIMS } from "./server-arguments.ts";
+import { callOn, frame, METHODS, openSession, openStream } from "./grpc-attack.ts";
+import { codeOf, headOf, openSocket, post } from "./http-attack.ts";
+import { bytesField } from "./protobuf.ts";
+import { flagOf, NEWCOMER, TOKEN_CLAIMS } from "./server-arguments.ts";
 
 const GUESS_MS = 3000;
 const CONNECTIONS = 16;
@@ -40,23 +42,66 @@ export const PASSWORD_ROWS: readonly AttackRow[] = [
     const statuses = await Promise.all(Array.from({ length: CONNECTIONS }, () => guessOverGrpc(target)));
     return judge(statuses.flat(), "grpc 16");
   }),
+  // Who is known stays so when the file is written again.
   row("passwords-file-touched", async (target) => {
-    const path = usersFileOf(target);
+    const path = flagOf(target, "--auth-users");
     const touching = setInterval(() => utimesSync(path, new Date(), new Date()), TOUCH_MS);
     const guesses = await Promise.all(ADDRESSES.map((address) => guess(target, address)));
     clearInterval(touching);
     return judge(guesses.flat());
   }),
   row("tokens-with-urls", sendTokens),
+  { name: "removed-user-grpc", server: "known-users", prepare: () => (target) => removeUser(target, streamOverGrpc) },
+  { name: "removed-user-http", server: "known-users", prepare: () => (target) => removeUser(target, streamOverHttp) },
 ];
 
-/** The file of users that a server was started with: who is known stays so when it is written again. */
-function usersFileOf({ pid }: Target): string {
-  const words = readFileSync(`/proc/${pid}/cmdline`, "utf8").split("\0");
-  const at = words.indexOf("--auth-users");
-  const path = words[at + 1];
-  if (at < 0 || path === undefined) throw new Error("the server has no file of users");
-  return path;
+/** Above the time after which a change of the file of users is seen. */
+const REMOVED_WITHIN_MS = 15_000;
+
+/** Begins a stream; `ended` resolves with the status or the text at its end. */
+type Stream = (target: Target) => Promise<{ readonly ended: Promise<string>; close(): void }>;
+
+/** Takes a user out of the file of users whose stream is open: that has to end. */
+async function removeUser(target: Target, stream: Stream): Promise<AttackResult> {
+  const { ended, close } = await stream(target);
+  const path = flagOf(target, "--auth-users");
+  const [name] = NEWCOMER.split(":");
+  const lines = readFileSync(path, "utf8").split("\n");
+  writeFileSync(path, lines.filter((line) => !line.startsWith(`${name}:`)).join("\n"));
+  const got = await Promise.race([ended, wait(REMOVED_WITHIN_MS, "still open")]);
+  close();
+  return got === "still open" ? { got, problem: "the stream of a user who was removed goes on" } : { got };
+}
+
+/** A stream of requests that has one answer. */
+async function streamOverGrpc(target: Target) {
+  const session = await openSession(target);
+  const stream = openStream(session, { path: METHODS.stream, headers: { authorization: toBasic(NEWCOMER) } });
+  const ended = new Promise<string>((resolve) => {
+    stream.on("error", () => {}).once("close", () => resolve("closed"));
+    stream.on("trailers", (trailers) => resolve(`grpc ${trailers["grpc-status"]}`));
+  });
+  stream.write(frame(bytesField(1, "default")));
+  await Promise.race([once(stream, "data"), ended]);
+  stream.resume();
+  return { ended, close: () => session.destroy() };
+}
+
+/** An answer in parts that stays open behind its first. */
+async function streamOverHttp({ http }: Target) {
+  const body = JSON.stringify({ inputs: [{ name: "x", datatype: "INT32", shape: [3], data: [1, 1, 1] }] });
+  const socket = openSocket(http);
+  const ended = new Promise<string>((resolve) => {
+    socket.on("error", () => {}).once("close", () => resolve("closed"));
+    socket.on("data", (bytes: Buffer) => {
+      const text = bytes.toString("latin1");
+      if (/"error"/.test(text)) resolve(text.slice(text.indexOf("data:")).trim().slice(0, 200));
+    });
+  });
+  const head = headOf("/v2/models/parts/infer_stream", body.length, { authorization: toBasic(NEWCOMER) });
+  socket.write(head + body);
+  await Promise.race([once(socket, "data"), ended]);
+  return { ended, close: () => socket.destroy() };
 }
 
 function row(name: string, attack: (target: Target) => Promise<AttackResult>): AttackRow {

@@ -1,10 +1,10 @@
 import { setTimeout as wait } from "node:timers/promises";
-import type { AttackResult, AttackRow, ServerKind } from "./attack-row.ts";
+import type { AttackResult, AttackRow } from "./attack-row.ts";
 import type { AttackedServer } from "./attacked-server.ts";
 import type { Configuration } from "./configuration.ts";
 import { Neighbour } from "./neighbour.ts";
 import type { NeighbourReport, NeighbourReports, WayName } from "./neighbour-report.ts";
-import { hasLogins } from "./server-arguments.ts";
+import { hasLogins, loginBy, modelOf } from "./server-arguments.ts";
 import { WAYS } from "./ways.ts";
 
 const WARM_UP_MS = 400;
@@ -15,8 +15,6 @@ const LIMIT_MS = 60_000;
 const BUDGET_MB = 512;
 /** With the other clients alone, whose requests are of up to 1 MB, the server comes to 350 to 440 MB. */
 const MAX_PEAK_MB = BUDGET_MB * 1.25 + 500;
-/** Models and hooks that an attack keeps busy are no concern of a row; all else that the server answers is. */
-const BUSY: readonly ServerKind[] = ["inline-images", "thread-images", "hook-images", "hostile-hooks"];
 const SIZES: readonly WayName[] = ["1 KB", "64 KB", "1 MB"];
 
 /** Results of one run of a row. */
@@ -49,10 +47,10 @@ export class Neighbours {
 
   /** Asks a row's server; resolves once it has answered. */
   async begin({ target }: AttackedServer, { server }: AttackRow): Promise<void> {
-    const asks = BUSY.includes(server) ? "live" : "infer";
-    const others: WayName[] = [...(asks === "infer" ? SIZES : []), ...(hasLogins(server) ? ["login" as const] : [])];
-    this.#tiny.begin({ ...target, asks, ways: ["tiny"] });
-    this.#others.begin({ ...target, asks, ways: others });
+    const job = { ...target, model: modelOf(server), login: loginBy(server) };
+    const others: WayName[] = [...SIZES, ...(hasLogins(server) ? ["login" as const] : [])];
+    this.#tiny.begin({ ...job, ways: ["tiny"] });
+    this.#others.begin({ ...job, ways: others });
     // The first requests of each kind take longer.
     const served = new Set<string>();
     let names: readonly string[] = [];

@@ -4,7 +4,7 @@ import { setTimeout as wait } from "node:timers/promises";
 import { type AttackResult, type AttackRow, type Target, tally } from "./attack-row.ts";
 import { callOn, frame, METHODS, openSession, openStream } from "./grpc-attack.ts";
 import { headOf, openSocket, post } from "./http-attack.ts";
-import { bytesField, varintField } from "./protobuf.ts";
+import { bytesField, repeated, varintField } from "./protobuf.ts";
 
 const PATH = "/v2/models/default/infer";
 const ANNOUNCED_BYTES = 256 * 1024 * 1024;
@@ -28,9 +28,44 @@ export const SHARE_ROWS: readonly AttackRow[] = [
   { name: "announced-grpc-stream", server: "null", prepare: () => announcedGrpc(METHODS.stream) },
   { name: "sipped-http", server: "null", prepare: () => sippedHttp },
   { name: "sipped-grpc", server: "null", prepare: () => sippedGrpc },
+  { name: "eight-bodies-http", server: "null", prepare: () => eightBodies() },
+  { name: "flood-one-model", server: "queued", prepare: () => floodOneModel },
   { name: "priority-http", server: "null", prepare: () => (target) => floodFirst(() => firstOverHttp(target)) },
   { name: "priority-grpc", server: "null", prepare: () => floodFirstOverGrpc },
 ];
+
+/** Large bodies at once, for which all threads that decode have work. */
+function eightBodies() {
+  const body = Buffer.concat([
+    Buffer.from('{"x":['),
+    repeated("1.2345678901234567e-5,", 1_400_000),
+    Buffer.from("1]}"),
+  ]);
+  return async (target: Target) => {
+    const statuses = Array.from({ length: 8 }, () => post(target, { path: "/serving-proxy", body }));
+    return { got: tally(await Promise.all(statuses)) };
+  };
+}
+
+const FLOODING = { sessions: 8, streams: 250 } as const;
+
+/** More requests for one slow model than a server takes at a time: others ask another one. */
+async function floodOneModel(target: Target): Promise<AttackResult> {
+  const values = bytesField(5, bytesField(6, Buffer.alloc(4)));
+  const input = bytesField(5, bytesField(1, "x"), bytesField(2, "FP32"), bytesField(3, Buffer.of(1)), values);
+  const message = Buffer.concat([bytesField(1, "slow"), input]);
+  const sessions = await Promise.all(Array.from({ length: FLOODING.sessions }, () => openSession(target)));
+  const statuses: string[] = [];
+  for (const session of sessions) {
+    for (let count = 0; count < FLOODING.streams; count++) {
+      void callOn(session, { path: METHODS.infer, message }).then((status) => statuses.push(status));
+    }
+  }
+  await wait(2 * HOLD_MS);
+  const got = `${FLOODING.sessions * FLOODING.streams} requests: ${tally(statuses)}`;
+  for (const session of sessions) session.destroy();
+  return statuses.includes("grpc 0") ? { got } : { got, problem: "the flooded model answers nothing" };
+}
 
 /** A flood that wants to be served before all others. */
 async function floodFirst(ask: () => Promise<string>): Promise<AttackResult> {

@@ -58,16 +58,15 @@ export function createAsker(way: WayName, wire: Wire, job: NeighbourJob): Asker 
   return wire === "http" ? httpAsker(job, localAddress, bytes) : grpcAsker(job, localAddress, bytes);
 }
 
-function grpcAsker({ grpc, asks, authorization }: NeighbourJob, localAddress: string, bytes?: number): Asker {
+function grpcAsker({ grpc, model, authorization }: NeighbourJob, localAddress: string, bytes?: number): Asker {
   let session: ClientHttp2Session | undefined;
   const open = () => {
     if (session === undefined || session.closed || session.destroyed) session = openFrom(grpc, localAddress);
     return session;
   };
-  const path = asks === "infer" ? METHODS.predict : "/inference.GRPCInferenceService/ServerLive";
-  const message = asks === "infer" ? predictMessage(bytes) : Buffer.alloc(0);
+  const message = predictMessage(model, bytes);
   return {
-    ask: () => callOn(open(), { path, message, headers: { ...(authorization && { authorization }) } }),
+    ask: () => callOn(open(), { path: METHODS.predict, message, headers: { ...(authorization && { authorization }) } }),
     ok: "grpc 0",
     refusals: GRPC_REFUSALS,
     close: () => session?.destroy(),
@@ -80,8 +79,8 @@ function openFrom(grpc: string, localAddress: string): ClientHttp2Session {
 }
 
 /** One number, or as many bytes of them. */
-function predictMessage(bytes?: number): Buffer {
-  const model = bytesField(1, bytesField(1, "default"));
+function predictMessage(name: string, bytes?: number): Buffer {
+  const model = bytesField(1, bytesField(1, name));
   const values =
     bytes === undefined
       ? [Buffer.from([0x2d, 0, 0, 0x80, 0x3f])]
@@ -89,13 +88,11 @@ function predictMessage(bytes?: number): Buffer {
   return Buffer.concat([model, bytesField(2, bytesField(1, "x"), bytesField(2, varintField(1, 1), ...values))]);
 }
 
-function httpAsker({ http, asks, authorization }: NeighbourJob, localAddress: string, bytes?: number): Asker {
+function httpAsker({ http, model, authorization }: NeighbourJob, localAddress: string, bytes?: number): Asker {
   const agent = keepingAgent(http);
   const numbers = bytes === undefined ? "1" : NUMBER.repeat(bytes / NUMBER.length).slice(0, -1);
-  const call =
-    asks === "infer"
-      ? { method: "POST", path: "/v1/models/default:predict", body: Buffer.from(`{"instances":[${numbers}]}`) }
-      : { method: "GET", path: "/v2/health/live", body: Buffer.alloc(0) };
+  const path = `/v1/models/${model}:predict`;
+  const call = { method: "POST", path, body: Buffer.from(`{"instances":[${numbers}]}`) };
   const ask = () => statusOf(http, { ...call, agent, localAddress, authorization });
   return { ask, ok: "200", refusals: HTTP_REFUSALS, close: () => agent.destroy() };
 }
@@ -129,10 +126,10 @@ function statusOf(http: string, { path, body, authorization, ...call }: HttpCall
   });
 }
 
-/** Metrics are the only thing that is not open to every caller of an attacked server, but for control. */
-function httpLogin({ http }: NeighbourJob): Asker {
+function httpLogin({ http, login }: NeighbourJob): Asker {
   let user = -1;
-  const call = { method: "GET", path: "/metrics", body: Buffer.alloc(0), agent: false } as const;
+  const path = login === "metrics" ? "/metrics" : "/v2/models/default";
+  const call = { method: "GET", path, body: Buffer.alloc(0), agent: false } as const;
   const ask = () => {
     user += 2;
     return statusOf(http, { ...call, localAddress: addressOf(user), authorization: loginOf(user) });
@@ -140,22 +137,26 @@ function httpLogin({ http }: NeighbourJob): Asker {
   return { ask, ok: "200", refusals: HTTP_REFUSALS, close: () => {} };
 }
 
-/** Asks to load a model, which a user that is known may not. */
-function grpcLogin({ grpc }: NeighbourJob): Asker {
+/** Asks for a model's description, or to load one, which a user that is known may not. */
+function grpcLogin({ grpc, login }: NeighbourJob): Asker {
   let user = -2;
-  const path = "/inference.GRPCInferenceService/RepositoryModelLoad";
+  const [method, message, ok] =
+    login === "metrics"
+      ? ["RepositoryModelLoad", Buffer.alloc(0), "grpc 7"]
+      : ["ModelMetadata", bytesField(1, "default"), "grpc 0"];
+  const path = `/inference.GRPCInferenceService/${method}`;
   const ask = async () => {
     user += 2;
     const session = openFrom(grpc, addressOf(user));
     const status = await callOn(session, {
       path,
-      message: Buffer.alloc(0),
+      message: message as Buffer,
       headers: { authorization: loginOf(user) },
     });
     session.destroy();
     return status;
   };
-  return { ask, ok: "grpc 7", refusals: GRPC_REFUSALS, close: () => {} };
+  return { ask, ok: ok as string, refusals: GRPC_REFUSALS, close: () => {} };
 }
 
 function addressOf(user: number): string {
