@@ -2,7 +2,7 @@ import { existsSync, readFileSync, writeFileSync } from "node:fs";
 import { parseArgs } from "node:util";
 import { endChildrenOnSignal } from "../test/helpers/children.ts";
 import { tableLines } from "../test/helpers/table.ts";
-import type { AttackRow } from "./attack/attack-row.ts";
+import type { AttackRow, ServerKind } from "./attack/attack-row.ts";
 import { ATTACK_ROWS } from "./attack/attack-rows.ts";
 import { AttackedServer } from "./attack/attacked-server.ts";
 import { CONFIGURATIONS, type Configuration, configurationsOf, usualConfiguration } from "./attack/configuration.ts";
@@ -15,7 +15,7 @@ long those waited and how much memory the server took. Beside each attack go, ov
 and 1 MB, and first logins of users. A row passes when no tiny request waited longer than 50 ms for a server that was busy, none of
 1 KB longer than 0.5 s, of 64 KB than 1 s, of 1 MB than 3 s and no login than 2 s until it was served, however often it was refused;
 the server never took more than its budget of 512 MB × 1.25 + 500 MB; and nothing broke. Rows in one configuration share a
-server of the null driver, and a row that failed there or by a figure runs once more, against its own. The server's ports are plain or
+server where they cannot change it, and a row that failed there or by a figure runs once more, against its own. The server's ports are plain or
 encrypted, with or without --listeners 2: each row has its usual one of these four configurations.
 Rows cve-NUMBER are known vulnerabilities of HTTP/2 servers, and fail where the server's code is not that of RFC 9113.
 
@@ -52,6 +52,13 @@ const HEAD = [
   "refused",
 ];
 
+/** Servers that no attack changes, as others may be in their models or whom they shut out. */
+const UNCHANGED: readonly ServerKind[] = [
+  ...(["null", "texts", "streams", "lane"] as const),
+  ...(["inline-images", "thread-images", "hook-images"] as const),
+];
+/** Attacks whose times are told at the end. */
+const MOST_TOLD = 10;
 /** Rows that share a server: what they leave of its memory must not add up. */
 const MAX_SHARED = 8;
 
@@ -97,7 +104,9 @@ async function attackAll(runs: readonly Run[]): Promise<number> {
   const after: Record<string, Figures> = {};
   const began = performance.now();
   const lines: string[][] = [];
+  const times: { readonly name: string; readonly seconds: number }[] = [];
   const passed = await attackInTurn(runs, (run, result) => {
+    times.push({ name: run.row.name, seconds: result.seconds });
     const name = `${run.row.name} ${run.configuration.name}`;
     const cells = [run.isAgain ? `${run.row.name} (again)` : run.row.name, ...toCells(result, before[name])];
     after[name] = figuresOf(result);
@@ -108,6 +117,10 @@ async function attackAll(runs: readonly Run[]): Promise<number> {
     writeFileSync(flags.figures, `${JSON.stringify({ ...before, ...after }, undefined, 1)}\n`);
   console.log(tableLines([[...HEAD, "s", "attacker got", "verdict"], ...lines]).join("\n"));
   const minutes = ((performance.now() - began) / 60_000).toFixed(1);
+  const longest = times.sort((a, b) => b.seconds - a.seconds).slice(0, MOST_TOLD);
+  console.log(
+    `The longest attacks: ${longest.map(({ name, seconds }) => `${name} ${seconds.toFixed(0)} s`).join(", ")}.`,
+  );
   console.log(`${passed} of ${runs.length} rows passed, in ${minutes} minutes.`);
   return passed === runs.length ? 0 : 1;
 }
@@ -138,6 +151,8 @@ async function attackInTurn(runs: readonly Run[], tell: Tell): Promise<number> {
     const following = waiting.shift();
     const isKept = problems.length === 0 && shared < MAX_SHARED && canFollow(run, following) && run.server.forgetPeak();
     shared = isKept ? shared + 1 : 1;
+    // Those who go on asking need not begin again.
+    if (!isKept) neighbours.end();
     const stopped = isKept ? undefined : run.server.stop();
     next = isKept ? Promise.resolve({ ...following, server: run.server }) : prepare(following);
     const problem = await stopped;
@@ -149,9 +164,8 @@ async function attackInTurn(runs: readonly Run[], tell: Tell): Promise<number> {
   return passed;
 }
 
-/** Other servers may be changed by an attack, in their models or whom they shut out. */
 function canShare({ row, isAgain }: Run): boolean {
-  return (row.server === "null" || row.server === "texts") && isAgain !== true;
+  return UNCHANGED.includes(row.server) && isAgain !== true;
 }
 
 function canFollow(run: Run, following: Run | undefined): following is Run {

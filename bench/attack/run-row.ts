@@ -35,6 +35,7 @@ export interface RowResult {
 export class Neighbours {
   readonly #tiny: Neighbour;
   readonly #others: Neighbour;
+  #asked: AttackedServer | undefined;
 
   private constructor(tiny: Neighbour, others: Neighbour) {
     this.#tiny = tiny;
@@ -45,8 +46,11 @@ export class Neighbours {
     return new Neighbours(await Neighbour.start(), await Neighbour.start());
   }
 
-  /** Asks a row's server; resolves once it has answered. */
-  async begin({ target }: AttackedServer, { server }: AttackRow): Promise<void> {
+  /** Asks a row's server, until {@link end}; resolves once it has answered. */
+  async begin(attacked: AttackedServer, { server }: AttackRow): Promise<void> {
+    if (this.#asked === attacked) return;
+    this.#asked = attacked;
+    const { target } = attacked;
     const job = { ...target, model: modelOf(server), login: loginBy(server) };
     const others: WayName[] = [...SIZES, ...(hasLogins(server) ? ["login" as const] : [])];
     this.#tiny.begin({ ...job, ways: ["tiny"] });
@@ -69,6 +73,7 @@ export class Neighbours {
   }
 
   end(): void {
+    this.#asked = undefined;
     this.#tiny.end();
     this.#others.end();
   }
@@ -85,7 +90,7 @@ export interface PreparedRow {
   readonly server: AttackedServer;
 }
 
-/** Runs a row; the server is still there then. */
+/** Runs a row; the server is still there then, and others ask it. */
 export async function runRow({ row, configuration, server }: PreparedRow, neighbours: Neighbours): Promise<RowResult> {
   const attack = await row.prepare();
   await neighbours.begin(server, row);
@@ -96,7 +101,6 @@ export async function runRow({ row, configuration, server }: PreparedRow, neighb
   const seconds = (performance.now() - began) / 1000;
   await wait(SETTLE_MS);
   const others = await neighbours.report();
-  neighbours.end();
   const { peakMb, end } = server;
   const wrong = [problem, end].filter((text) => text !== undefined);
   const problems = [...oracle(others, peakMb, row), ...wrong];
