@@ -130,14 +130,17 @@ export class SupervisedModel {
         this.#stuck.add(thread);
         void thread.ended.then(() => this.#stuck.delete(thread));
       }
-      // Only a message: one that comes back reads it, frees its model and ends.
-      void thread.close();
       this.#logLoss(lost, thread);
-      const replace = () => void this.#replace(new Backoff(BACKOFF), lost.culprit !== "this");
+      const replace = async () => {
+        await this.#replace(new Backoff(BACKOFF), lost.culprit !== "this");
+        // Only a message: one that comes back reads it, frees its model and ends. Until its users have been told to
+        // leave it, it answers them.
+        void thread.close();
+      };
       const waitMs = thread.pid === undefined ? 0 : this.#waitMs(performance.now() - since);
       if (thread.pid !== undefined) this.#refusal = refusalOf(lost, { endsInRow: this.#endsInRow, waitMs });
-      if (waitMs === 0) replace();
-      else setTimeout(replace, waitMs).unref();
+      if (waitMs === 0) void replace();
+      else setTimeout(() => void replace(), waitMs).unref();
     });
   }
 
