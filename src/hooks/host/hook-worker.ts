@@ -6,6 +6,7 @@ import { isDecoupled } from "../../pipeline/hook-places.ts";
 import { HookClock, type HookTimes } from "../../pipeline/hook-times.ts";
 import { type InferRequest, type InferResponse, type ServedVersion, toAnswer } from "../../pipeline/infer-request.ts";
 import { pipelineSignatures } from "../../pipeline/signatures.ts";
+import { type CancelSignal, unlessAborted } from "../../platform/async/cancel-source.ts";
 import { HeartbeatWatch, StartMark } from "../../platform/threads/heartbeat.ts";
 import { MalformedMessage, toHostPort } from "../../platform/threads/host-port.ts";
 import { RpcClient, type RpcResponse, tellLoss } from "../../platform/threads/rpc-client.ts";
@@ -186,7 +187,7 @@ export class HookWorker {
       answer = await this.#ask(request, inParts?.parts);
       this.#hasAnswered = true;
     } catch (reason) {
-      throw await this.#lossOf(reason);
+      throw await this.#lossOf(reason, request.call.signal);
     } finally {
       this.#requestIds.delete(id);
       this.#count(kind, -1);
@@ -237,9 +238,10 @@ export class HookWorker {
     return this.#control.terminate();
   }
 
-  async #lossOf(reason: unknown): Promise<unknown> {
+  /** A thread may outlive its connection; who leaves meanwhile does not wait for the reason of its end. */
+  async #lossOf(reason: unknown, signal: CancelSignal): Promise<unknown> {
     const told = tellLoss(reason);
-    const ended = told === reason ? undefined : await this.ended;
+    const ended = told === reason ? undefined : await unlessAborted(this.ended, signal);
     // One that was closed has not been ended by its requests.
     return ended === undefined ? reason : lossReason(told as ServingError, ended, this.#file);
   }
