@@ -42,7 +42,7 @@ const CHECKS: Readonly<Record<string, Check>> = {
     steps: [BUILD, "tsx bench/leaks.ts"],
   },
   simulation: {
-    what: "what is served, through histories that chance makes, with a clock and faults of their own: --minutes 2, --seed N for one; --mutants: whether it finds deliberate faults",
+    what: "what is served (--of serving), queues, hooks or streams, or all, through histories that chance makes, with a clock and faults of their own: --minutes 2, --seed N for one; --mutants: whether it finds deliberate faults",
     steps: ["tsx scripts/check-simulation.ts"],
   },
   fuzz: {

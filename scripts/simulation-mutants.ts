@@ -3,8 +3,10 @@ import { mkdir, mkdtemp, readFile, rm } from "node:fs/promises";
 import { join } from "node:path";
 import { promisify } from "node:util";
 import { build, type Plugin } from "esbuild";
-import { MUTANT_HISTORIES, MUTANTS, type Mutant } from "../test/simulation/serving/mutants.ts";
+import { MUTANT_HISTORIES, MUTANTS } from "../test/simulation/serving/mutants.ts";
+import { THREAD_HISTORIES, THREAD_MUTANTS, type ThreadMutant } from "../test/simulation/threads/mutants.ts";
 
+const HISTORIES = { serving: MUTANT_HISTORIES, ...THREAD_HISTORIES } as const;
 /** In the checkout, so that the packages are found from there. */
 const FOLDERS = ".cache";
 /** A mutant counts as one that never ends, and so as found, after so many times the time of a run without one. */
@@ -12,46 +14,57 @@ const LONGEST_RATIO = 3;
 /** The same time at least, in milliseconds: other programs may slow a run down. */
 const LONGEST_MS = 180_000;
 
-/** Runs the simulation on each deliberate fault; resolves with the number of those that it does not find. */
-export async function runMutants(): Promise<number> {
+/** All deliberate faults, with the simulation that has to find each. */
+const ALL: readonly ThreadMutant[] = [
+  ...MUTANTS.map(({ file, ...mutant }) => ({ ...mutant, file: `serving/${file}`, of: "serving" }) as const),
+  ...THREAD_MUTANTS,
+];
+
+/** Runs a simulation, or all, on each deliberate fault; resolves with the number of those that it does not find. */
+export async function runMutants(of?: string): Promise<number> {
   await mkdir(FOLDERS, { recursive: true });
   const folder = await mkdtemp(join(FOLDERS, "mutants-"));
   try {
-    return await runIn(folder);
+    return await runIn(folder, of);
   } finally {
     await rm(folder, { recursive: true });
   }
 }
 
-async function runIn(folder: string): Promise<number> {
-  const began = performance.now();
-  const without = await runWith([], { folder });
-  if (without !== undefined) throw new Error(`${without}, without a deliberate fault; mend that first`);
-  const longestMs = Math.max(LONGEST_MS, LONGEST_RATIO * (performance.now() - began));
+async function runIn(folder: string, of: string | undefined): Promise<number> {
+  const mutants = ALL.filter((mutant) => of === undefined || mutant.of === of);
   let left = 0;
-  for (const mutant of MUTANTS) {
-    const found = await runWith([toPlugin(mutant)], { folder, longestMs });
-    if (found === undefined) left++;
-    console.log(
-      `${found === undefined ? "NOT FOUND" : "found"}: a server that ${mutant.what} (${found ?? mutant.file})`,
-    );
+  for (const name of new Set(mutants.map((mutant) => mutant.of))) {
+    const began = performance.now();
+    const without = await runWith([], { folder, of: name });
+    if (without !== undefined) throw new Error(`${name}: ${without}, without a deliberate fault; mend that first`);
+    const longestMs = Math.max(LONGEST_MS, LONGEST_RATIO * (performance.now() - began));
+    for (const mutant of mutants.filter((one) => one.of === name)) {
+      const found = await runWith([toPlugin(mutant)], { folder, of: name, longestMs });
+      if (found === undefined) left++;
+      const result = found === undefined ? "NOT FOUND" : "found";
+      console.log(`${result}: ${name} that ${mutant.what} (${found ?? mutant.file})`);
+    }
   }
-  console.log(`${MUTANTS.length - left} of ${MUTANTS.length} found within ${MUTANT_HISTORIES} histories`);
+  console.log(`${mutants.length - left} of ${mutants.length} found`);
   return left;
 }
 
+interface MutantRun {
+  readonly folder: string;
+  readonly of: ThreadMutant["of"];
+  readonly longestMs?: number;
+}
+
 /** The seed that breaks a promise, and its message; undefined if none does. */
-async function runWith(
-  plugins: Plugin[],
-  { folder, longestMs = 0 }: { readonly folder: string; readonly longestMs?: number },
-): Promise<string | undefined> {
+async function runWith(plugins: Plugin[], { folder, of, longestMs = 0 }: MutantRun): Promise<string | undefined> {
   const outfile = join(folder, "check-simulation.mjs");
   await build({
     ...{ outfile, bundle: true, platform: "node", format: "esm", packages: "external", logLevel: "error" },
     entryPoints: ["scripts/check-simulation.ts"],
     plugins,
   });
-  const flags = ["--from", "1", "--histories", String(MUTANT_HISTORIES), "--brief"];
+  const flags = ["--of", of, "--from", "1", "--histories", String(HISTORIES[of]), "--brief"];
   try {
     await promisify(execFile)(process.execPath, [outfile, ...flags], { timeout: Math.ceil(longestMs) });
     return undefined;
@@ -61,8 +74,8 @@ async function runWith(
   }
 }
 
-function toPlugin({ file, from, to }: Mutant): Plugin {
-  const filter = new RegExp(`/src/serving/${file.replaceAll(".", "\\.")}$`);
+function toPlugin({ file, from, to }: ThreadMutant): Plugin {
+  const filter = new RegExp(`/src/${file.replaceAll(".", "\\.")}$`);
   return {
     name: "mutant",
     setup({ onLoad }) {

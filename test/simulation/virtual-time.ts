@@ -17,6 +17,12 @@ interface Due {
   isCancelled: boolean;
 }
 
+/** A part of the process with its own turns: what it waits for comes only while it can take it. */
+export interface EventLoop {
+  /** Lets something happen in it, as soon as that can be. */
+  enter(happen: () => void): void;
+}
+
 /**
  * The time and the chance of a whole process, which pass only when they are told to: timers, clocks and random numbers
  * are its own while it is installed.
@@ -25,6 +31,8 @@ export class VirtualTime {
   readonly #random: Random;
   readonly #salt: number;
   readonly #heap: Due[] = [];
+  /** The event loop whose timers are being set; undefined = all have one. */
+  loop: EventLoop | undefined;
   #now = 0;
   #number = 0;
 
@@ -59,8 +67,8 @@ export class VirtualTime {
       const { at, happen } = this.#pop() as Due;
       this.#now = Math.max(this.#now, at);
       happen();
-      // Now and then two things happen before anything follows from the first.
-    } while (this.next === this.#now && new Random(this.#salt ^ this.#now).is(0.2));
+      // Now and then two things happen before anything follows from the first, if they do in one event loop.
+    } while (this.loop === undefined && this.next === this.#now && new Random(this.#salt ^ this.#now).is(0.2));
     await settle();
   }
 
@@ -155,10 +163,12 @@ interface TimerOptions {
 class VirtualTimer {
   readonly #time: VirtualTime;
   readonly #options: TimerOptions;
+  readonly #loop: EventLoop | undefined;
   #due: Due;
 
   constructor(time: VirtualTime, options: TimerOptions) {
     this.#time = time;
+    this.#loop = time.loop;
     this.#options = options;
     this.#due = this.#set();
   }
@@ -180,10 +190,12 @@ class VirtualTimer {
 
   #set(): Due {
     const { run, ms, repeats = false } = this.#options;
-    return this.#time.setTimer(ms, () => {
+    const fire = () => {
+      if (this.#due.isCancelled) return;
       if (repeats) this.#due = this.#set();
       run();
-    });
+    };
+    return this.#time.setTimer(ms, this.#loop === undefined ? fire : () => this.#loop?.enter(fire));
   }
 }
 

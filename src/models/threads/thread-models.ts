@@ -16,6 +16,12 @@ import { type ModelTurns, ThreadTurns } from "./thread-turns.ts";
 
 type Say = (event: ModelThreadEvent) => void;
 
+/** What a thread has its models from. */
+export interface ModelSources {
+  readonly importDriver: typeof importDriver;
+  readonly loadModel: typeof loadHostedModel;
+}
+
 interface ServedModel {
   readonly model: ModelHandle;
   readonly server: ModelServer;
@@ -28,14 +34,21 @@ export class ThreadModels {
   readonly #data: ModelWorkerData;
   readonly #say: Say;
   readonly #onStarted: () => void;
+  readonly #sources: ModelSources;
   readonly #reportStuck: PauseHeartbeat;
   readonly #turns: ThreadTurns | undefined;
   readonly #models = new Map<number, ServedModel>();
 
-  constructor(data: ModelWorkerData, say: Say, onStarted: () => void) {
+  constructor(
+    data: ModelWorkerData,
+    say: Say,
+    onStarted: () => void,
+    sources: ModelSources = { importDriver, loadModel: loadHostedModel },
+  ) {
     this.#data = data;
     this.#say = say;
     this.#onStarted = onStarted;
+    this.#sources = sources;
     this.#reportStuck = startHeartbeat(data.heartbeat);
     this.#turns = data.running && new ThreadTurns(data.running);
   }
@@ -46,13 +59,13 @@ export class ThreadModels {
     try {
       const turns = this.#turns?.of(id);
       const mark = place && (await openMark(place, log));
-      const driver = loadingInTurn(await importDriver(this.#data.driver), turns, mark);
+      const driver = loadingInTurn(await this.#sources.importDriver(this.#data.driver), turns, mark);
       this.#onStarted();
       const reportStuck = this.#reportStuck;
       const { poolCalls, driver: location } = this.#data;
       const foreignName = "file" in location ? name : undefined;
       const source = { ...command, driver, reportStuck, poolCalls, turns, mark, foreignName };
-      const model = await loadHostedModel(source, log);
+      const model = await this.#sources.loadModel(source, log);
       const server = new ModelServer(model, mark);
       const watch = laneMark && model.isSteady === true && new LaneMark(laneMark).watch(() => reportHang(path));
       this.#models.set(id, { model, server, unwatch: watch || (() => {}), log });
