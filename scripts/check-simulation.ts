@@ -1,3 +1,6 @@
+// First of all: what simulates threads has to come before all that uses them.
+import "../test/simulation/threads/worker-threads.ts";
+
 import { parseArgs } from "node:util";
 
 const HELP = `Runs parts of the server through histories that chance makes, on a clock and in a world of their own, where everything may
@@ -47,7 +50,7 @@ interface Simulation {
   readonly shrink: (seed: number) => Promise<{ readonly commands: readonly unknown[] }>;
 }
 
-/** Imported alone: what simulates threads has to come before all that uses them. */
+/** Imported when they are asked for. */
 const SIMULATIONS: Readonly<Record<string, () => Promise<Simulation>>> = {
   serving: async () => {
     const { makeHistory } = await import("../test/simulation/serving/make-history.ts");
@@ -133,9 +136,9 @@ async function runMany(name: string, simulation: Simulation, ms: number): Promis
     if (violations[0] !== undefined) failed = { seed, first: violations[0].message };
   }
   const { histories, steps, known } = counts;
-  const hours = (counts.ms / 3_600_000).toFixed(1);
+  const minutes = (counts.ms / 60_000).toFixed(1);
   console.log(
-    `${name}: ${histories} histories from seed ${from}, ${steps} steps, ${hours} simulated hours; ${known} with known faults`,
+    `${name}: ${histories} histories from seed ${from}, ${steps} steps, ${minutes} simulated minutes; ${known} with known faults`,
   );
   if (failed === undefined) return 0;
   const { seed, first } = failed;

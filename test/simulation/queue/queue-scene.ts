@@ -51,10 +51,9 @@ class QueueScene implements Scene<QueueCommand> {
   begin(command: QueueCommand): void {
     this.#world.note(`> ${JSON.stringify(command)}`);
     if (command.do === "ask") this.#asks.begin(command, this.#hostOf(command.model).handle);
+    else if ("thread" in command) this.#hurt(command);
     else if (command.do === "reload") this.#follow(`reload ${command.id}`, this.#reload(command.model));
-    else if (command.do === "statistics")
-      this.#follow(`statistics ${command.id}`, this.#hostOf(command.model).handle.statistics());
-    else this.#hurt(command);
+    else this.#follow(`statistics ${command.id}`, this.#hostOf(command.model).handle.statistics());
   }
 
   check(): void {
