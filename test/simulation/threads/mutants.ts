@@ -19,7 +19,7 @@ const QUEUE: readonly Omit<ThreadMutant, "of">[] = [
     what: "runs a model more often at the same time than it takes",
     file: "models/queue/run-queue.ts",
     from: "while (this.#running < this.#concurrency && this.#waiting.length > 0) {",
-    to: "while (this.#waiting.length > 0) {",
+    to: "while (this.#running <= this.#concurrency && this.#waiting.length > 0) {",
   },
   {
     what: "runs what has been cancelled in its queue",

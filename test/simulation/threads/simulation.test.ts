@@ -7,9 +7,9 @@ import { simulateQueue } from "../queue/queue-scene.ts";
 import { THREAD_MUTANTS } from "./mutants.ts";
 
 const SIMULATIONS = [
-  { of: "queue", seeds: 25, run: (seed: number) => simulateQueue(makeQueueHistory(seed)) },
-  { of: "hooks", seeds: 25, run: (seed: number) => simulateHooks(makeHookHistory(seed, { parted: false })) },
-  { of: "streams", seeds: 10, run: (seed: number) => simulateHooks(makeHookHistory(seed, { parted: true })) },
+  { of: "queue", seeds: 15, run: (seed: number) => simulateQueue(makeQueueHistory(seed)) },
+  { of: "hooks", seeds: 15, run: (seed: number) => simulateHooks(makeHookHistory(seed, { parted: false })) },
+  { of: "streams", seeds: 5, run: (seed: number) => simulateHooks(makeHookHistory(seed, { parted: true })) },
 ] as const;
 
 describe.each(SIMULATIONS)("$of, through histories that chance makes", ({ of, seeds, run }) => {
