@@ -62,12 +62,15 @@ export class SimulatedHooks {
       const hooks = validateHooks(toHooks(this.#hooksIn(worker), data.file), data.stageCount, data.file);
       control.say({ declared: { facts: hookFacts(hooks), edges: hookEdges(hooks) } });
       const { start } = await control.next("start");
-      const loaded = await this.#loadMore(control);
-      await this.#work(`init of ${data.url}`, worker, this.#history.startEnds);
       const models = start.models.map(({ facts, hookArgs, ports }) =>
         createModelClient({ facts, hookArgs, ports: ports.map((port) => toHostPort(port)) }),
       );
-      const close = this.#serve({ start, data, control, models, hooks, worker });
+      control.onReconnect(({ stage, instance, port, resend }) =>
+        models[stage]?.reconnect(instance, toHostPort(port), resend),
+      );
+      const loaded = await this.#loadMore(control);
+      await this.#work(`init of ${data.url}`, worker, this.#history.startEnds);
+      const close = this.#serve({ start, data, models, hooks, worker });
       control.say({ ready: true });
       await control.next("close");
       await close();
@@ -78,10 +81,7 @@ export class SimulatedHooks {
     }
   }
 
-  #serve({ start, data, control, models, hooks, worker }: ServeParts): () => Promise<void> {
-    control.onReconnect(({ stage, instance, port, resend }) =>
-      models[stage]?.reconnect(instance, toHostPort(port), resend),
-    );
+  #serve({ start, data, models, hooks, worker }: ServeParts): () => Promise<void> {
     const { hookTimeoutMs } = data;
     const clock = new HookClock(data.stageCount, data.times);
     const never = () => Promise.reject(new Error("There is no other."));
@@ -251,7 +251,6 @@ export class SimulatedHooks {
 interface ServeParts {
   readonly start: Start;
   readonly data: HookThreadData;
-  readonly control: Control;
   readonly models: readonly ModelClient[];
   readonly hooks: ReturnType<typeof validateHooks>;
   readonly worker: SimulatedWorker;
