@@ -16,7 +16,7 @@ import { type ModelTurns, ThreadTurns } from "./thread-turns.ts";
 
 type Say = (event: ModelThreadEvent) => void;
 
-/** What a thread has its models from. */
+/** Sources of a thread's models. */
 export interface ModelSources {
   readonly importDriver: typeof importDriver;
   readonly loadModel: typeof loadHostedModel;

@@ -98,7 +98,7 @@ export class HookAsks {
       this.#world.violate("H2", `request ${id} begins in ${place}, although it is over`);
   }
 
-  /** Who does not read keeps its place from others for a while at most. */
+  /** Checks that a client that does not read keeps its place from others for a while at most. */
   checkPlaces(): void {
     const { now } = this.#world.time;
     const long = now - PATIENCE_MS;

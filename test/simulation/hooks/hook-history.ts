@@ -25,7 +25,7 @@ export interface AskHooks extends SceneCommand {
   readonly reads?: "at once" | "slowly" | "stops";
 }
 
-/** What happens to hooks and their threads. */
+/** Events of hooks and their threads. */
 export type HookCommand =
   | AskHooks
   | (SceneCommand & { readonly do: "kill" | "spin"; readonly thread: number })

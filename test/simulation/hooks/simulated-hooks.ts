@@ -143,7 +143,7 @@ export class SimulatedHooks {
     };
   }
 
-  /** What a model's thread has in place of a driver's code: a model that answers in parts. */
+  /** Sources of a model's thread in place of a driver's code: a model that answers in parts. */
   sourcesIn(worker: SimulatedWorker): ModelSources {
     const model: PartsModel = {
       signatures: { serving_default: {} },

@@ -24,7 +24,7 @@ interface Ask {
   readonly ahead: number;
 }
 
-/** Where a run begins. */
+/** The place of a run. */
 interface RunPlace {
   readonly worker: SimulatedWorker;
   readonly model: SimulatedModel;

@@ -28,7 +28,7 @@ export interface AskModel extends SceneCommand {
   readonly leavesAfterMs?: number;
 }
 
-/** What is done to models and their threads. */
+/** Events of models and their threads. */
 export type QueueCommand =
   | AskModel
   | (SceneCommand & { readonly do: "kill" | "hang"; readonly thread: number })

@@ -38,7 +38,7 @@ export class SimulatedDriver {
     return this.#history;
   }
 
-  /** What a thread has in place of drivers' code and model files. */
+  /** Sources of a thread in place of drivers' code and model files. */
   sourcesIn(worker: SimulatedWorker): ModelSources {
     return {
       importDriver: async () => this.#driverIn(worker),

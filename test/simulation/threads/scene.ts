@@ -43,7 +43,7 @@ export interface Scene<Command extends SceneCommand> {
   begin(command: Command): void;
   /** Called after each step; to violate what does not hold. */
   check(): void;
-  /** What is still to come once the world is well; empty = all is quiet. */
+  /** Names of everything still to come once the world is well; empty = all is quiet. */
   unfinished(): readonly string[];
   /** Resolves once everything is closed. */
   close(): Promise<void>;
