@@ -24,17 +24,18 @@ interface ExecutorOptions extends Pick<ModelMemoryOptions, "free" | "used"> {
  * after each of them, after each event, and when time is up.
  */
 export class Executor {
-  readonly #turns: Turns;
+  /** Lets each act that does as a plan says. */
+  readonly turns: Turns;
   readonly #places: LoadPlaces;
   readonly #copies = new Map<Executed, PlannedCopy>();
   /** The books of the memory that models take. */
   readonly memory: ModelMemory;
 
   constructor({ loading, log, ...memory }: ExecutorOptions) {
-    this.#turns = new Turns(log);
-    this.#places = new LoadPlaces(loading.loadThreads, this.#turns);
+    this.turns = new Turns(log);
+    this.#places = new LoadPlaces(loading.loadThreads, this.turns);
     const limits = { maxBytes: loading.modelMemoryBytes, isChecked: loading.memoryCheck };
-    this.memory = new ModelMemory({ ...limits, ...memory }, this.#turns);
+    this.memory = new ModelMemory({ ...limits, ...memory }, this.turns);
   }
 
   /** Takes charge of a copy that has been loaded. */
@@ -49,7 +50,7 @@ export class Executor {
     if (known === undefined) return;
     known.isForgotten = true;
     this.#copies.delete(copy);
-    this.#turns.forget(known);
+    this.turns.forget(known);
   }
 
   /** Notes what has happened to a copy, and acts on it before this returns, unless an action is just beginning. */
@@ -57,18 +58,18 @@ export class Executor {
     const known = this.#copies.get(copy);
     if (known === undefined) return;
     known.residence = step(known.residence, event, performance.now());
-    this.#turns.take(known);
+    this.turns.take(known);
   }
 
   /** To be called when other times count for a copy. */
   look(copy: Executed): void {
     const known = this.#copies.get(copy);
-    if (known !== undefined) this.#turns.take(known);
+    if (known !== undefined) this.turns.take(known);
   }
 
   /** Begins a load, once the change that asks for it is whole. */
   load(order: LoadOrder): LoadRun {
-    return new LoadRun(order, { turns: this.#turns, places: this.#places });
+    return new LoadRun(order, { turns: this.turns, places: this.#places });
   }
 }
 

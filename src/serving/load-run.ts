@@ -1,4 +1,5 @@
 import { createDeferred } from "../platform/async/promises.ts";
+import type { LoadingSettings } from "../platform/limits/settings/server-settings.ts";
 import type { AspiredVersion } from "./aspired-model.ts";
 import * as loads from "./plan/loads.ts";
 import type { Servable } from "./servable.ts";
@@ -20,11 +21,25 @@ export interface LoadOrder {
   readonly onKeep?: () => void;
   /** Called when its files begin to be loaded. */
   readonly onLoad?: () => void;
+  /** Called with the reason why it waits for other models, each time that there is another one; undefined = no more. */
+  readonly onProblem?: (problem: loads.Problem | undefined) => void;
   /** Called after each try that fails. */
   readonly onFailure?: (reason: unknown, isTriedAgain: boolean) => void;
 }
 
-const PLAIN = { isServed: false, hooksAlone: false, hasNeeds: false, isFetched: false, isWanted: true };
+/** Limits of a load of a version, by the settings of all. */
+export function limitsOf(
+  { version }: { readonly version: bigint },
+  retries: number,
+  { loadTimeoutMs: timeoutMs, loadRetryMs: maxPauseMs }: LoadingSettings,
+): loads.LoadLimits {
+  return { version, timeoutMs, retries, maxPauseMs };
+}
+
+const PLAIN = {
+  ...{ isServed: false, hooksAlone: false, hasNeeds: false, isFetched: false, isWanted: true },
+  lack: () => undefined,
+};
 
 /** The places of the loads that run at once, and those that wait for one, in their order. */
 export class LoadPlaces {
@@ -98,6 +113,10 @@ export class LoadRun implements Planned {
     return this.#load.at.is !== "over";
   }
 
+  get isWatching(): boolean {
+    return this.#load.at.is === "needing";
+  }
+
   /** Lets it go on without a place, if it waits for one. */
   hurry(): void {
     this.#tell({ is: "hurried" });
@@ -111,7 +130,10 @@ export class LoadRun implements Planned {
       if (action === undefined) return loads.loadWakeOf(this.#load);
       this.#become(loads.afterAction(this.#load, action, now));
       this.#act(action);
+      if (action.do === "look for needs") break;
     }
+    this.#turns.takeSoon(this);
+    return Number.POSITIVE_INFINITY;
   }
 
   #tell(event: loads.LoadEvent): void {
@@ -127,6 +149,8 @@ export class LoadRun implements Planned {
 
   #act(action: loads.LoadAction): void {
     if (action.do === "prepare") void this.#prepare(action.step);
+    else if (action.do === "tell") this.#order.onProblem?.(action);
+    else if (action.do === "go on") this.#order.onProblem?.(undefined);
     else if (action.do === "load") void this.#loadFiles();
     else if (action.do === "give up") this.#givingUp.abort(action.reason);
     else if (action.do === "keep") this.#keep();

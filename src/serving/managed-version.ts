@@ -1,19 +1,17 @@
 import { ServingError } from "../errors.ts";
 import { unlessAborted } from "../platform/async/cancel-source.ts";
-import { settlesWithin } from "../platform/async/promises.ts";
 import type { AspiredVersion } from "./aspired-model.ts";
-import type { LoadRun } from "./load-run.ts";
+import { type LoadRun, limitsOf } from "./load-run.ts";
 import type { ModelPlaces } from "./model-places.ts";
-import type { LoadLimits, Step } from "./plan/loads.ts";
-import { RETIRE_MS } from "./plan/residence.ts";
+import type { Problem, Step } from "./plan/loads.ts";
 import type { Servable } from "./servable.ts";
 import { ServedCopy } from "./served-copy.ts";
 import type { VersionContext } from "./version-context.ts";
 import { VersionNeeds } from "./version-needs.ts";
 import type { VersionState, VersionStatus } from "./version-status.ts";
-import { keptFacts, TargetPursuit, VersionTarget } from "./version-target.ts";
+import { hasModelOf, keptFacts, type OutsideFacts, TargetPursuit, VersionTarget } from "./version-target.ts";
 
-/** One version of a model, which is loaded, reloaded and unloaded, one change at a time. */
+/** One version of a model, which is loaded, reloaded and unloaded, one change at a time, as its plan says. */
 export class ManagedVersion {
   readonly model: string;
   readonly version: bigint;
@@ -30,23 +28,32 @@ export class ManagedVersion {
   /** The beginning of the last load, or of the last change of hooks alone, on the clock of performance.now(). */
   #hooksReadAt = 0;
   readonly #needs: VersionNeeds;
-  readonly #pursuit = new TargetPursuit({
-    load: (target, signal) => this.#load(target, signal),
-    unload: (target, signal) => this.#unload(target, signal),
-    isLoading: () => this.#run?.isLoading === true,
-    // Its dependencies may have changed meanwhile.
-    onReached: () => this.checkNeeds(),
-  });
-  /** The load for a target that runs; it would hold the servable. */
+  readonly #pursuit: TargetPursuit;
+  /** The load that runs; it would hold the servable. */
   #run: LoadRun | undefined;
+  /** What answered before. */
+  #former: ServedCopy | undefined;
 
   constructor(model: string, version: bigint, on: VersionContext<ManagedVersion>) {
     this.model = model;
     this.version = version;
     this.places = on.places;
     this.#policy = on.policy;
-    this.#needs = new VersionNeeds(on.policy);
+    this.#needs = new VersionNeeds(on.policy.needed);
     this.#on = on;
+    this.#pursuit = new TargetPursuit({
+      turns: on.policy.executor.turns,
+      facts: () => this.#changeFacts,
+      load: (target, signal) => this.#load(target, signal),
+      retire: () => this.#retire(),
+      free: () => void this.#free(),
+      end: (target) => {
+        target.reach();
+        this.#enter("END", this.#failure);
+      },
+      // Its dependencies may have changed meanwhile.
+      rest: () => this.checkNeeds(),
+    });
   }
 
   /** The servable that answers now, loaded or about to load when it is asked; undefined while there is none. */
@@ -124,7 +131,8 @@ export class ManagedVersion {
     const servable = this.#servable;
     if (servable === undefined || servable.sources().length === 0) return;
     // Files that have been replaced and do not load have a reason of their own, unless they differ in the hooks alone.
-    const isCurrent = () => this.#servable === servable && this.#isLoadedButForHooks(this.#pursuit.target);
+    const isLoaded = (target: VersionTarget) => target === this.#loaded || hasModelOf(target, this.#loaded);
+    const isCurrent = () => this.#servable === servable && isLoaded(this.#pursuit.target);
     try {
       await servable.reload();
     } catch (reason) {
@@ -137,16 +145,9 @@ export class ManagedVersion {
     this.#enter("AVAILABLE", undefined);
   }
 
-  #isLoadedButForHooks(target: VersionTarget): boolean {
-    const print = target.aspired?.modelFingerprint;
-    return target === this.#loaded || (print !== undefined && print === this.#loaded?.aspired?.modelFingerprint);
-  }
-
   /** Takes no new requests, finishes those under way, frees the model; resolves once it is freed. */
   drop(): Promise<void> {
-    return this.#pursuit.target.aspired === undefined
-      ? this.#pursuit.target.done
-      : this.#pursuit.aim(new VersionTarget(undefined));
+    return this.isWanted ? this.#pursuit.aim(new VersionTarget(undefined)) : this.#pursuit.target.done;
   }
 
   /** Checks if the models that it needs can answer; to be called after each change of a model's state. */
@@ -163,53 +164,68 @@ export class ManagedVersion {
     if (this.#needs.haveChangedSince(this.#servable)) void this.reload(aspired).catch(() => {});
   }
 
-  async #load(target: VersionTarget, signal: AbortSignal): Promise<void> {
-    this.#needs.names = target.aspired?.needs ?? [];
+  get #changeFacts(): OutsideFacts {
+    return {
+      isLoading: this.#run?.isLoading === true,
+      isServed: this.#servable !== undefined,
+      isHeld: this.#former?.leases.isHeld === true,
+      dependents: this.#policy.needed.dependents(this.model),
+    };
+  }
+
+  #load(target: VersionTarget, signal: AbortSignal): void {
+    this.#needs.begin(target.aspired?.needs ?? []);
     if (this.#servable === undefined) this.#enter("START", undefined);
     this.#run = this.#policy.executor.load({
       // Equal files may have been described again before a further try.
       version: () => target.aspired as AspiredVersion,
       signal,
-      limits: this.#limits(target.retries),
+      limits: limitsOf(this, target.retries, this.#policy.loading),
       facts: () => ({
         ...keptFacts(target, this.#loaded, this.#servable),
         hasNeeds: this.#needs.names.length > 0,
+        lack: () => this.#needs.lack(target.aspired?.needsVersions === true),
         isFetched: target.aspired?.prepare !== undefined,
-        // By now, something else may be wanted.
         isWanted: this.#pursuit.target === target,
       }),
       prepare: (step) => this.#prepare(step, target, signal),
+      onProblem: (problem) => this.#waitForNeeds(target, problem),
       onKeep: () => this.#reach(target),
       onLoad: () => {
         if (this.#servable === undefined) this.#enter("LOADING", this.#failure);
         this.#hooksReadAt = performance.now();
       },
-      onFailure: (reason, isTriedAgain) => this.#fail(target, reason, isTriedAgain),
+      onFailure: (reason, isTriedAgain) => {
+        this.#hooksReadAt = 0;
+        this.#fail(target, reason, isTriedAgain ? "LOADING" : "END");
+      },
     });
-    const loaded = await this.#run.result.catch(() => undefined);
-    this.#run = undefined;
-    if (loaded !== undefined) await this.#replace(target, loaded);
+    void this.#run.result
+      .catch(() => undefined)
+      .then((loaded) => {
+        this.#run = undefined;
+        if (loaded !== undefined) this.#replace(target, loaded);
+        this.#pursuit.tell({ is: "loaded", hasFormer: this.#former !== undefined });
+      });
+  }
+
+  #replace(target: VersionTarget, loaded: Servable): void {
+    this.#former = this.#servable;
+    this.#servable = this.#onDemand(loaded);
+    this.#generation++;
+    this.#needs.load(target.aspired?.needs);
+    this.#reach(target);
   }
 
   async #prepare(step: Step, target: VersionTarget, signal: AbortSignal): Promise<void> {
     if (step === "hooks") return this.#replaceHooks(target, signal);
-    if (step === "needs") return this.#waitForNeeds(target, signal);
     if (this.#servable === undefined) this.#enter("LOADING", this.#failure);
     await target.aspired?.prepare?.(signal);
   }
 
-  #limits(retries: number): LoadLimits {
-    const { loadTimeoutMs: timeoutMs, loadRetryMs: maxPauseMs } = this.#policy.loading;
-    return { version: this.version, timeoutMs, retries, maxPauseMs };
-  }
-
-  async #waitForNeeds(target: VersionTarget, signal: AbortSignal): Promise<void> {
-    const onProblem = (problem: ServingError) => {
-      target.fail(problem);
-      this.#enter(this.#servable === undefined ? "START" : "AVAILABLE", problem);
-    };
-    const reported = await this.#needs.wait({ signal, onProblem, allVersions: target.aspired?.needsVersions === true });
-    if (this.#failure === reported) this.#failure = undefined;
+  #waitForNeeds(target: VersionTarget, problem: Problem | undefined): void {
+    if (problem !== undefined) this.#fail(target, this.#needs.tell(problem), "START");
+    else if (this.#needs.wasTold(this.#failure)) this.#failure = undefined;
   }
 
   /** Requests that have begun end with the old hooks; they are not waited for if something else is wanted. */
@@ -233,12 +249,15 @@ export class ManagedVersion {
     const servable: ServedCopy = new ServedCopy(loaded, {
       ...this.#on,
       mayPark: () => isCurrent() && this.#on.isPresent(this.version),
-      isNeeded: () => this.#policy.needed.dependentsOf(this.model).length > 0,
+      isNeeded: this.#policy.needed.dependents(this.model).exist,
       load: (order) => {
         // A replaced copy is loaded for its last requests alone.
         const facts = () => ({ isWanted: this.#servable === servable || !servable.leases.isIdle });
         const version = () => this.#loaded?.aspired as AspiredVersion;
-        return this.#policy.executor.load({ ...order, version, limits: this.#limits(0), facts });
+        return this.#policy.executor.load({ ...order, version, limits: limitsOf(this, 0, this.#policy.loading), facts });
+      },
+      onFree: () => {
+        if (this.#former === servable) this.#pursuit.lookSoon();
       },
       onLoad: (failure) => {
         const isNews = failure !== undefined || this.#failure !== undefined;
@@ -248,45 +267,26 @@ export class ManagedVersion {
     return servable;
   }
 
-  async #replace(target: VersionTarget, loaded: Servable): Promise<void> {
-    const old = this.#servable;
-    this.#servable = this.#onDemand(loaded);
-    this.#generation++;
-    this.#needs.load(target.aspired?.needs);
-    this.#reach(target);
-    if (old !== undefined) await this.#retire(old);
-  }
-
-  async #retire(old: Servable): Promise<void> {
-    await settlesWithin(old.leases.idle(), RETIRE_MS);
-    await old.close().catch((reason) => {
-      this.#failure = reason;
-    });
-    if (this.#needs.forgetRetired()) this.#policy.needed.changed();
-  }
-
-  #fail(target: VersionTarget, reason: unknown, isTriedAgain: boolean): void {
+  /** `state`: where that leaves it, unless something answers. */
+  #fail(target: VersionTarget, reason: unknown, state: VersionState): void {
     target.fail(reason);
-    this.#hooksReadAt = 0;
-    const state = isTriedAgain ? "LOADING" : "END";
     this.#enter(this.#servable === undefined ? state : "AVAILABLE", reason);
   }
 
-  async #unload(target: VersionTarget, signal: AbortSignal): Promise<void> {
-    const { needed } = this.#policy;
-    if (this.#servable !== undefined && needed.dependentsOf(this.model).length > 0) {
-      await needed.letGo(this.model, signal);
-      if (signal.aborted) return;
-    }
-    const old = this.#servable;
-    if (old !== undefined) {
-      this.#servable = undefined;
-      this.#needs.load(undefined);
-      this.#enter("UNLOADING", undefined);
-      await this.#retire(old);
-    }
-    target.reach();
-    this.#enter("END", this.#failure);
+  #retire(): void {
+    this.#former = this.#servable;
+    this.#servable = undefined;
+    this.#needs.load(undefined);
+    this.#enter("UNLOADING", undefined);
+  }
+
+  async #free(): Promise<void> {
+    await this.#former?.close().catch((reason) => {
+      this.#failure = reason;
+    });
+    this.#former = undefined;
+    if (this.#needs.forgetRetired()) this.#policy.executor.turns.changed();
+    this.#pursuit.tell({ is: "freed" });
   }
 
   #enter(state: VersionState, failure: unknown): void {

@@ -52,7 +52,12 @@ export class ModelManager {
     this.catalog = new Catalog(alias, last);
     this.#needed = new NeededModels(this.catalog);
     this.#last = last;
-    this.#requested = new RequestedLoads({ catalog: this.catalog, needed: this.#needed, refresh });
+    this.#requested = new RequestedLoads({
+      catalog: this.catalog,
+      needed: this.#needed,
+      refresh,
+      until: (isOver) => this.#until(isOver),
+    });
     const isHeld = (name: string) => this.#requested.isHeld(name);
     this.#policy = { ...policy, needed: this.#needed, isHeld };
     this.#log = policy.log;
@@ -193,7 +198,7 @@ export class ModelManager {
 
   #check(): void {
     for (const model of this.catalog.models()) if (model.isOver) this.catalog.delete(model.name);
-    this.#needed.changed();
+    this.#policy.executor.turns.changed();
     for (const model of this.catalog.models()) model.checkNeeds();
     this.#policy.executor.memory.changed();
     for (const listener of this.#changeListeners) listener();

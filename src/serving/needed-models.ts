@@ -1,8 +1,8 @@
 import { publicText, ServingError } from "../errors.ts";
-import { settlesWithin } from "../platform/async/promises.ts";
 import { staysCompatible } from "../tensor/signature/stays-compatible.ts";
 import { errorFor, type Hears, namingError } from "./naming-error.ts";
-import { RETIRE_MS } from "./plan/residence.ts";
+import type { Dependents } from "./plan/changes.ts";
+import type { Lack } from "./plan/loads.ts";
 import type { Servable } from "./servable.ts";
 import { servedNames } from "./served-names.ts";
 import type { VersionState } from "./version-status.ts";
@@ -26,29 +26,12 @@ interface ModelsByName {
   models(): readonly NeededModel[];
 }
 
-/** The wait of one version for the models that its stages name. */
-export interface NeedsWait {
-  readonly signal: AbortSignal;
-  /** Time after which the wait counts as a failure, though it continues, in milliseconds; 0 = never. */
-  readonly timeoutMs: number;
-  /** Also waits until every version of the models is available or has failed. */
-  readonly allVersions?: boolean;
-  /** Called with the reason why the version cannot be loaded yet, at each check and each change. */
-  readonly onProblem: (problem: ServingError) => void;
-}
-
 /** The models that stages of other models name, and when they can answer. */
 export class NeededModels {
   readonly #catalog: ModelsByName;
-  readonly #waiting = new Set<() => void>();
 
   constructor(catalog: ModelsByName) {
     this.#catalog = catalog;
-  }
-
-  /** To be called after each change of a model's state. */
-  changed(): void {
-    for (const check of [...this.#waiting]) check();
   }
 
   /** The reason why requests that need these models fail now; undefined if they do not fail. */
@@ -71,31 +54,9 @@ export class NeededModels {
     return undefined;
   }
 
-  /** Waits until each of these models has a version that is available; rejects with the signal's reason. */
-  async wait(
-    needs: readonly string[],
-    { signal, timeoutMs, onProblem, allVersions = false }: NeedsWait,
-  ): Promise<void> {
-    // Models are added one after the other; by then, those that were added together with this one are known.
-    await Promise.resolve();
-    let isLate = false;
-    const end = () => {
-      isLate = true;
-      this.changed();
-    };
-    const timer = timeoutMs > 0 ? setTimeout(end, timeoutMs) : undefined;
-    try {
-      for (;;) {
-        signal.throwIfAborted();
-        const missing = this.#missing(needs) ?? (allVersions ? this.#loading(needs) : undefined);
-        if (missing === undefined) return;
-        if (missing.isSettled) onProblem(namingError("unavailable", missing.textFor));
-        else if (isLate) onProblem(tooLong(missing, timeoutMs));
-        await this.#nextChange(signal);
-      }
-    } finally {
-      clearTimeout(timer);
-    }
+  /** One of these models that cannot answer, or, with `allVersions`, whose versions have not all loaded or failed. */
+  lackOf(needs: readonly string[], allVersions = false): Lack | undefined {
+    return this.#missing(needs) ?? (allVersions ? this.#loading(needs) : undefined);
   }
 
   /** The loaded models, and those to be loaded, whose stages name this one. */
@@ -103,56 +64,35 @@ export class NeededModels {
     return this.#catalog.models().filter((model) => model.needs.has(name));
   }
 
-  /**
-   * Resolves once none of them is about to be replaced by one that does without it, and those that end have had their
-   * time for the last requests, or the signal aborts.
-   */
-  async letGo(name: string, signal: AbortSignal): Promise<void> {
-    await this.#replaced(name, signal);
-    await settlesWithin(this.#released(name, signal), RETIRE_MS);
+  /** The same models, as they matter to a version that should go. */
+  dependents(name: string): Dependents {
+    const all = () => this.dependentsOf(name);
+    return {
+      exist: () => all().length > 0,
+      leave: () => all().some((model) => model.isLeaving(name)),
+      end: () => all().some(({ isEnding }) => isEnding),
+    };
   }
 
-  async #replaced(name: string, signal: AbortSignal): Promise<void> {
-    // By then, those that are removed or replaced together with this one are known.
-    await Promise.resolve();
-    while (!signal.aborted && this.dependentsOf(name).some((model) => model.isLeaving(name)))
-      await this.#nextChange(signal);
-  }
-
-  async #released(name: string, signal: AbortSignal): Promise<void> {
-    while (!signal.aborted && this.dependentsOf(name).some((model) => model.isEnding)) await this.#nextChange(signal);
-  }
-
-  /** Resolves once every version of these models, and of those that they need, is available or has failed. */
-  async settled(names: Iterable<string>): Promise<void> {
+  /** True once every version of these models, and of those that they need, is available or has failed. */
+  areSettled(names: Iterable<string>): boolean {
     // A set that grows while it is iterated also visits the added elements.
     const all = new Set(names);
     for (const name of all) {
-      while (this.#catalog.get(name)?.isLoading === true) await this.#nextChange();
+      if (this.#catalog.get(name)?.isLoading === true) return false;
       for (const need of this.#catalog.get(name)?.needs ?? []) all.add(need);
     }
+    return true;
   }
 
-  #nextChange(signal?: AbortSignal): Promise<void> {
-    return new Promise((resolve) => {
-      const done = () => {
-        this.#waiting.delete(done);
-        signal?.removeEventListener("abort", done);
-        resolve();
-      };
-      this.#waiting.add(done);
-      signal?.addEventListener("abort", done);
-    });
-  }
-
-  #loading(needs: readonly string[]): Missing | undefined {
+  #loading(needs: readonly string[]): Lack | undefined {
     const name = needs.find((need) => this.#catalog.get(need)?.isLoading === true);
     if (name === undefined) return undefined;
     const which = (hears: Hears) => (hears(name) ? `the model "${name}"` : "another model");
     return { textFor: (hears) => `It needs a version of ${which(hears)}, which is still loading.`, isSettled: false };
   }
 
-  #missing(needs: readonly string[]): Missing | undefined {
+  #missing(needs: readonly string[]): Lack | undefined {
     for (const name of needs) {
       const model = this.#catalog.get(name);
       if (model?.current?.servable !== undefined) continue;
@@ -163,13 +103,6 @@ export class NeededModels {
     }
     return undefined;
   }
-}
-
-/** A needed model that cannot answer. */
-interface Missing {
-  readonly textFor: (hears: Hears) => string;
-  /** True if no running load will change that. */
-  readonly isSettled: boolean;
 }
 
 function notServed(name: string, catalog: ModelsByName): (hears: Hears) => string {
@@ -193,8 +126,3 @@ const WORDS = {
   UNLOADING: "being unloaded",
   END: "unloaded",
 };
-
-function tooLong({ textFor }: Missing, timeoutMs: number): ServingError {
-  const wait = `It was waited for ${timeoutMs} ms (--load-timeout), and is waited for further.`;
-  return namingError("deadline_exceeded", (hears) => `${textFor(hears)} ${wait}`);
-}

@@ -12,6 +12,8 @@ interface RequestedLoadsParts {
   readonly needed: NeededModels;
   /** Finds out which versions should be served under a name. */
   readonly refresh: (name: string) => Promise<void>;
+  /** Resolves once something holds, which is looked at after each change of a model. */
+  readonly until: (isOver: () => boolean) => Promise<void>;
 }
 
 /** Loads and unloads models for clients, together with the models that they need or that need them. */
@@ -19,14 +21,16 @@ export class RequestedLoads {
   readonly #catalog: Catalog<ManagedModel>;
   readonly #needed: NeededModels;
   readonly #refresh: (name: string) => Promise<void>;
+  readonly #until: RequestedLoadsParts["until"];
   /** Names of models whose folders are being scanned before they are loaded, so that they are not loaded twice. */
   readonly #held: string[] = [];
   readonly #turns = new TurnsByName();
 
-  constructor({ catalog, needed, refresh }: RequestedLoadsParts) {
+  constructor({ catalog, needed, refresh, until }: RequestedLoadsParts) {
     this.#catalog = catalog;
     this.#needed = needed;
     this.#refresh = refresh;
+    this.#until = until;
   }
 
   /** True while no load of a model should begin, since one on request is about to. */
@@ -42,7 +46,7 @@ export class RequestedLoads {
   async load(name: string, change?: () => Promise<void>): Promise<void> {
     const { loaded } = await this.#beginLoad(name, false, change);
     await loaded;
-    await this.#needed.settled(this.#catalog.get(name)?.needs ?? []);
+    await this.#until(() => this.#needed.areSettled(this.#catalog.get(name)?.needs ?? []));
   }
 
   /**

@@ -24,6 +24,8 @@ interface CopyOptions extends Pick<VersionContext<never>, "policy" | "idleUnload
   /** As {@link Use.isNeeded}. */
   readonly isNeeded: () => boolean;
   readonly load: (order: Pick<LoadOrder, "signal" | "isAtOnce">) => LoadRun;
+  /** As {@link LeaseCount} calls it. */
+  readonly onFree: () => void;
   /** Called after each load on demand, with the reason if it failed. */
   readonly onLoad: (failure: unknown) => void;
 }
@@ -41,7 +43,10 @@ function toKnownFacts(loaded: Servable) {
 export class ServedCopy implements Servable, Unloadable, Executed {
   readonly name: string;
   readonly version: bigint;
-  readonly leases = new LeaseCount(() => this.#options.policy.executor.memory.changed());
+  readonly leases = new LeaseCount(() => {
+    this.#options.policy.executor.memory.changed();
+    this.#options.onFree();
+  });
   readonly requests = new RequestCounter();
   readonly #options: CopyOptions;
   readonly #closing = new AbortController();

@@ -6,6 +6,8 @@ import { MAX_TIMER_MS } from "../platform/limits/call-limits.ts";
 export interface Planned {
   /** True while something waits for it, so that the process must not end. */
   readonly isAwaited: boolean;
+  /** True while it waits for a change of another model. */
+  readonly isWatching?: boolean;
   /** Acts until its plan has nothing left to do; returns the time at which it does again, without an event. */
   follow(): number;
 }
@@ -21,6 +23,7 @@ export class Turns {
   /** Times at which each has to be planned without an event. */
   readonly #wakes = new Map<Planned, number>();
   readonly #awaited = new Set<Planned>();
+  readonly #watching = new Set<Planned>();
   /** Those to be planned. */
   readonly #due = new Set<Planned>();
   /** Those to be planned once the change that is being made is whole. */
@@ -47,9 +50,14 @@ export class Turns {
     this.#soon.add(one);
   }
 
+  /** Plans those soon that wait for a change of another model. */
+  changed(): void {
+    for (const one of this.#watching) this.takeSoon(one);
+  }
+
   /** Lets go of one. */
   forget(one: Planned): void {
-    for (const each of [this.#wakes, this.#awaited, this.#due, this.#soon]) each.delete(one);
+    for (const each of [this.#wakes, this.#awaited, this.#watching, this.#due, this.#soon]) each.delete(one);
     this.#keepAlive();
   }
 
@@ -68,8 +76,8 @@ export class Turns {
         const at = this.#follow(one);
         if (Number.isFinite(at)) this.#wakes.set(one, at);
         else this.#wakes.delete(one);
-        if (one.isAwaited) this.#awaited.add(one);
-        else this.#awaited.delete(one);
+        keep(this.#awaited, one, one.isAwaited);
+        keep(this.#watching, one, one.isWatching === true);
         this.#wakeBy(at);
       }
     } finally {
@@ -120,4 +128,9 @@ export class Turns {
     this.#wakeBy(next);
     this.#turn();
   }
+}
+
+function keep(all: Set<Planned>, one: Planned, isIn: boolean): void {
+  if (isIn) all.add(one);
+  else all.delete(one);
 }

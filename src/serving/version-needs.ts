@@ -1,8 +1,9 @@
 import type { ServingError } from "../errors.ts";
-import type { NeededModels, NeedsWait } from "./needed-models.ts";
+import { namingError } from "./naming-error.ts";
+import type { NeededModels } from "./needed-models.ts";
+import type { Lack, Problem } from "./plan/loads.ts";
 import type { Servable } from "./servable.ts";
 import type { ServableDescription } from "./servable-description.ts";
-import type { LoadPolicy } from "./version-context.ts";
 import type { VersionTarget } from "./version-target.ts";
 
 /** The files that a version should have next, and those that it has. */
@@ -14,24 +15,34 @@ interface VersionChange {
 /** The models that are stages of one version, as it loads and serves. */
 export class VersionNeeds {
   readonly #needed: NeededModels;
-  readonly #timeoutMs: number;
   /** Versions of other models for which it has been loaded again. */
   readonly #renewedFor = new WeakSet<ServableDescription["signatures"]>();
   #missing: ServingError | undefined;
   /** Names of the models that are stages of the loaded version. */
   #loaded: readonly string[] = [];
   #retiring: readonly string[] = [];
-  /** Names of the models that are stages of the version that is being loaded, or was loaded last. */
-  names: readonly string[] = [];
+  #names: readonly string[] = [];
+  /** The reason why the load waits, as it was told last. */
+  #told: ServingError | undefined;
 
-  constructor({ needed, loading }: Pick<LoadPolicy, "needed" | "loading">) {
+  constructor(needed: NeededModels) {
     this.#needed = needed;
-    this.#timeoutMs = loading.loadTimeoutMs;
+  }
+
+  /** Names of the models that are stages of the version that is being loaded, or was loaded last. */
+  get names(): readonly string[] {
+    return this.#names;
+  }
+
+  /** Notes the stages of a version that begins to load. */
+  begin(names: readonly string[]): void {
+    this.#names = names;
+    this.#told = undefined;
   }
 
   /** Names of all models that are stages of a version: loaded, being loaded, or finishing its last requests. */
   get all(): readonly string[] {
-    return [...this.names, ...this.#loaded, ...this.#retiring];
+    return [...this.#names, ...this.#loaded, ...this.#retiring];
   }
 
   /**
@@ -80,18 +91,19 @@ export class VersionNeeds {
     return true;
   }
 
-  /**
-   * Waits until each of the models has a version that is available; rejects with the signal's reason. Returns the
-   * problem that was reported last.
-   */
-  async wait(options: Omit<NeedsWait, "timeoutMs">): Promise<ServingError | undefined> {
-    let reported: ServingError | undefined;
-    const onProblem = (problem: ServingError) => {
-      if (problem.message === reported?.message) return;
-      reported = problem;
-      options.onProblem(problem);
-    };
-    await this.#needed.wait(this.names, { ...options, timeoutMs: this.#timeoutMs, onProblem });
-    return reported;
+  /** As {@link NeededModels.lackOf}, of the models that the load needs. */
+  lack(allVersions: boolean): Lack | undefined {
+    return this.#needed.lackOf(this.#names, allVersions);
+  }
+
+  /** The error for a reason why the load waits. */
+  tell({ code, textFor }: Problem): ServingError {
+    this.#told = namingError(code, textFor);
+    return this.#told;
+  }
+
+  /** True for the error that was told last since the load began. */
+  wasTold(failure: unknown): boolean {
+    return failure === this.#told;
   }
 }

@@ -1,8 +1,20 @@
 import { ServingError } from "../errors.ts";
 import { createDeferred } from "../platform/async/promises.ts";
 import type { AspiredVersion } from "./aspired-model.ts";
+import {
+  afterChangeAction,
+  afterChangeEvent,
+  type Change,
+  type ChangeAction,
+  type ChangeEvent,
+  type ChangeFacts,
+  changeWakeOf,
+  mayBegin,
+  planChange,
+} from "./plan/changes.ts";
 import type { LoadFacts } from "./plan/loads.ts";
 import type { ServedCopy } from "./served-copy.ts";
+import type { Planned, Turns } from "./turns.ts";
 
 /** One decision on the state that a version of a model should reach. */
 export class VersionTarget {
@@ -60,28 +72,40 @@ export class VersionTarget {
   }
 }
 
-/** The changes that bring a version to a target. */
-interface TargetSteps {
-  load(target: VersionTarget, signal: AbortSignal): Promise<void>;
-  unload(target: VersionTarget, signal: AbortSignal): Promise<void>;
+/** Facts about a version's change besides those about its targets. */
+export interface OutsideFacts extends Pick<ChangeFacts, "isServed" | "isHeld" | "dependents"> {
   /** True while files are being loaded. */
-  readonly isLoading: () => boolean;
-  /** Called once no change is left to make. */
-  onReached(): void;
+  readonly isLoading: boolean;
 }
 
-/** Brings a version to the latest target that was set, one change at a time. */
-export class TargetPursuit {
-  readonly #steps: TargetSteps;
-  #target = new VersionTarget(undefined);
-  /** The last target that was reached or given up. */
-  #done = this.#target;
-  /** Ends the load of the present target, or the wait for it. */
-  #abort = new AbortController();
-  #isBusy = false;
+/** The version that pursues its targets. It begins each step without waiting for it. */
+interface Pursuer {
+  readonly turns: Turns;
+  readonly facts: () => OutsideFacts;
+  /** Loads what a target is about; the signal aborts once that is not wanted any more. */
+  load(target: VersionTarget, signal: AbortSignal): void;
+  /** Lets nothing answer from now on. */
+  retire(): void;
+  /** Frees what answered before. */
+  free(): void;
+  /** Called once nothing is left of what a target was to end. */
+  end(target: VersionTarget): void;
+  /** Called once no change is left to make. */
+  rest(): void;
+}
 
-  constructor(steps: TargetSteps) {
-    this.#steps = steps;
+/** Brings a version to the latest target that was set, as the plan of changes says. */
+export class TargetPursuit implements Planned {
+  readonly #on: Pursuer;
+  #change: Change = { is: "none" };
+  #target = new VersionTarget(undefined);
+  /** The target that the change is for, or the last one was. */
+  #begun = this.#target;
+  /** Ends its load. */
+  #givingUp = new AbortController();
+
+  constructor(pursuer: Pursuer) {
+    this.#on = pursuer;
     this.#target.reach();
   }
 
@@ -92,32 +116,72 @@ export class TargetPursuit {
 
   /** True while a change is being made. */
   get isBusy(): boolean {
-    return this.#isBusy;
+    return this.#change.is !== "none";
   }
 
-  /** Sets the target; settles as that does. The pause between two attempts ends, and so does a load of other files. */
+  /** Requests end in what answered before. */
+  get isAwaited(): boolean {
+    return "until" in this.#change;
+  }
+
+  get isWatching(): boolean {
+    return this.#change.is === "yielding" || this.#change.is === "outlasting";
+  }
+
+  /** Sets the target; settles as that does. */
   aim(target: VersionTarget): Promise<void> {
-    const old = this.#target;
+    this.#target.follow(target);
     this.#target = target;
-    old.follow(target);
-    // Equal files may have changed since their load began, which is noticed after it.
-    const isStale = target.aspired?.fingerprint !== old.aspired?.fingerprint;
-    if (isStale || !this.#steps.isLoading()) this.#abort.abort();
-    if (!this.#isBusy) void this.#approach();
+    this.#on.turns.take(this);
     return target.done;
   }
 
-  async #approach(): Promise<void> {
-    this.#isBusy = true;
-    while (this.#done !== this.#target) {
-      const target = this.#target;
-      this.#abort = new AbortController();
-      const step = target.aspired === undefined ? this.#steps.unload : this.#steps.load;
-      await step(target, this.#abort.signal);
-      this.#done = target;
+  /** Notes what has happened, and acts on it. */
+  tell(event: ChangeEvent): void {
+    this.#change = afterChangeEvent(this.#change, event, performance.now());
+    this.#on.turns.take(this);
+  }
+
+  /** To be called when what answered before may be held no more. */
+  lookSoon(): void {
+    this.#on.turns.takeSoon(this);
+  }
+
+  follow(): number {
+    for (;;) {
+      const now = performance.now();
+      const action = planChange(this.#change, this.#facts, now);
+      if (action === undefined) return changeWakeOf(this.#change);
+      if (mayBegin(this.#change)) this.#begun = this.#target;
+      this.#change = afterChangeAction(this.#change, action, now);
+      this.#act(action);
+      if (action.do === "yield") break;
     }
-    this.#isBusy = false;
-    this.#steps.onReached();
+    // What is removed or replaced together with it is known then.
+    this.lookSoon();
+    return Number.POSITIVE_INFINITY;
+  }
+
+  #act(action: ChangeAction): void {
+    if (action.do === "load") this.#load();
+    else if (action.do === "give up") this.#givingUp.abort();
+    else if (action.do === "retire") this.#on.retire();
+    else if (action.do === "free") this.#on.free();
+    else if (action.do === "end") this.#on.end(this.#begun);
+    else if (action.do === "rest") this.#on.rest();
+  }
+
+  #load(): void {
+    this.#givingUp = new AbortController();
+    this.#on.load(this.#begun, this.#givingUp.signal);
+  }
+
+  get #facts(): ChangeFacts {
+    const { isLoading, ...facts } = this.#on.facts();
+    const [target, begun] = [this.#target, this.#begun];
+    // Equal files may have changed since their load began, which is noticed after it.
+    const mayLoadOn = isLoading && target.aspired?.fingerprint === begun.aspired?.fingerprint;
+    return { ...facts, isNew: target !== begun, isWanted: target.aspired !== undefined, mayLoadOn };
   }
 }
 
@@ -127,10 +191,14 @@ export function keptFacts(
   loaded: VersionTarget | undefined,
   servable: ServedCopy | undefined,
 ): Pick<LoadFacts, "isServed" | "hooksAlone"> {
-  const { aspired, mayKeepModel } = target;
-  if (!mayKeepModel || servable === undefined) return { isServed: false, hooksAlone: false };
-  const isServed = loaded?.isInDoubt === false && aspired?.fingerprint === loaded.aspired?.fingerprint;
-  const print = aspired?.modelFingerprint;
-  const isSameModel = print !== undefined && print === loaded?.aspired?.modelFingerprint;
+  if (!target.mayKeepModel || servable === undefined) return { isServed: false, hooksAlone: false };
+  const isServed = loaded?.isInDoubt === false && target.aspired?.fingerprint === loaded.aspired?.fingerprint;
+  const isSameModel = hasModelOf(target, loaded);
   return { isServed, hooksAlone: isSameModel && servable.isLoaded && servable.sources().length > 0 };
+}
+
+/** True if the files of two targets are known to differ in their hooks at most. */
+export function hasModelOf({ aspired }: VersionTarget, other: VersionTarget | undefined): boolean {
+  const print = aspired?.modelFingerprint;
+  return print !== undefined && print === other?.aspired?.modelFingerprint;
 }

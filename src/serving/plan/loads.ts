@@ -1,4 +1,5 @@
-import { ServingError } from "../../errors.ts";
+import { type ErrorCode, ServingError } from "../../errors.ts";
+import { firstOf, type InRow, rowsFor } from "./table.ts";
 
 /** One load of a version: from its order through its tries to its end. */
 export interface Load {
@@ -28,7 +29,9 @@ export interface LoadLimits {
 /** The point that a load has reached. */
 type Stage =
   /** A try begins, or goes on `after` a step of its preparation. */
-  | { readonly is: "due"; readonly after?: Step }
+  | { readonly is: "due"; readonly after?: Step | "needs" }
+  /** It waits for the models that its stages name. `until`: when that is late; `told`: what was told of it last. */
+  | { readonly is: "needing"; readonly until: number; readonly isLate: boolean; readonly told?: string }
   | { readonly is: "preparing"; readonly step: Step }
   /** It waits for its place. */
   | { readonly is: "queued" }
@@ -43,11 +46,18 @@ type Stage =
   | { readonly is: "resting"; readonly until: number }
   | { readonly is: "over" };
 
-/**
- * A step before the files are loaded: `hooks` are replaced alone, after which nothing is left to load; `needs` are
- * waited for, the models that its stages name; `files` are fetched.
- */
-export type Step = "hooks" | "needs" | "files";
+/** A step before the files are loaded: `hooks` are replaced alone, and nothing is left to load; `files` are fetched. */
+export type Step = "hooks" | "files";
+
+/** A model that cannot answer, though a stage names it. */
+export interface Lack {
+  /** Says so to someone who may not hear of every model. */
+  readonly textFor: TextFor;
+  /** True if no load that runs will change that. */
+  readonly isSettled: boolean;
+}
+
+type TextFor = (hears: (model: string) => boolean) => string;
 
 /** Everything outside a load that decides about it, looked at just before it is planned. */
 export interface LoadFacts {
@@ -57,6 +67,8 @@ export interface LoadFacts {
   readonly hooksAlone: boolean;
   /** True if its stages name other models. */
   readonly hasNeeds: boolean;
+  /** Looks for one of them that cannot answer. */
+  readonly lack: () => Lack | undefined;
   /** True if its files have to be fetched. */
   readonly isFetched: boolean;
   /** False if other files are wanted by now, so that it does not begin, and is not tried again. */
@@ -80,6 +92,9 @@ type Deed =
   | { readonly do: "prepare"; readonly step: Step }
   /** `keep`: it ends, since nothing is to be done. */
   | { readonly do: "keep" | "queue" | "try again" | "let go" | "serve" }
+  /** `look for needs`: not before what is ordered together with it is queued. */
+  | { readonly do: "look for needs" | "need longer" | "go on" }
+  | ({ readonly do: "tell" } & Problem)
   | { readonly do: "load"; readonly hasPlace: boolean }
   | { readonly do: "give up"; readonly reason: unknown }
   /** Ends it without a word. */
@@ -87,85 +102,87 @@ type Deed =
   /** `isLast`: it ends, too, be it that it would be tried again if its files were still wanted. */
   | { readonly do: "fail"; readonly reason: unknown; readonly isTriedAgain: boolean; readonly isLast: boolean };
 
+/** The reason why a load waits for other models. */
+export interface Problem {
+  readonly code: ErrorCode;
+  readonly textFor: TextFor;
+}
+
 /** Something to be done with a load, and the row that says so. */
-export type LoadAction = Deed & { readonly row: string };
+export type LoadAction = InRow<Deed>;
 
 /** The shortest pause before a further try, in milliseconds. */
 const FIRST_PAUSE_MS = 1000;
 /** Time that a load which is given up gets to end before its place is free, in milliseconds. */
 const GRACE_MS = 1000;
 
-/** A load at one point. */
-type LoadAt<Is extends Stage["is"]> = Load & { readonly at: Extract<Stage, { readonly is: Is }> };
+type Needing = Extract<Stage, { readonly is: "needing" }>;
 
-type Row = (load: Load, facts: LoadFacts, now: number) => LoadAction | undefined;
+/** The rows look at a load's stage, and at the rest of it beside the facts. */
+const row = rowsFor<Stage, Omit<Load, "at"> & LoadFacts, Deed>();
 
-/** The table: the first row that holds acts. A wait has no row; {@link loadWakeOf} knows its end. */
-const ROWS: readonly Row[] = [
+/** The table. A wait has no row; {@link loadWakeOf} knows its end. */
+const plan = firstOf([
   // It is not wanted any more. Its preparation ends of itself; once loaded it serves, and is replaced after that.
-  row("L1", ["due", "queued", "resting", "failed"], {
-    when: ({ cancelled }) => cancelled !== undefined,
-    act: ({ cancelled }) => ({ do: "end", reason: cancelled?.reason }),
+  row("L1", ["due", "needing", "queued", "resting", "failed"], {
+    when: (_, { cancelled }) => cancelled !== undefined,
+    act: (_, { cancelled }) => ({ do: "end", reason: cancelled?.reason }),
   }),
   // Other files are by now, and it has no place yet.
-  row("L1", ["due", "queued"], {
+  row("L1", ["due", "needing", "queued"], {
     when: (_, { isWanted }) => !isWanted,
     act: () => ({ do: "end", reason: notWanted() }),
   }),
   row("L1", ["loading"], {
-    when: ({ cancelled }) => cancelled !== undefined,
-    act: ({ cancelled }) => ({ do: "give up", reason: cancelled?.reason }),
+    when: (_, { cancelled }) => cancelled !== undefined,
+    act: (_, { cancelled }) => ({ do: "give up", reason: cancelled?.reason }),
   }),
   // Something else was wanted meanwhile, and has not begun.
   row("L0", ["due"], {
-    when: ({ at }, { isServed }) => at.after === undefined && isServed,
+    when: ({ after }, { isServed }) => after === undefined && isServed,
     act: () => ({ do: "keep" }),
   }),
   // The model stays, whatever it needs, and takes no place.
   row("L2", ["due"], {
-    when: ({ at }, { hooksAlone }) => at.after === undefined && hooksAlone,
+    when: ({ after }, { hooksAlone }) => after === undefined && hooksAlone,
     act: () => ({ do: "prepare", step: "hooks" }),
   }),
   // Before it takes a place, which the models that it needs have to have too.
   row("L3", ["due"], {
-    when: ({ at }, { hasNeeds }) => at.after === undefined && hasNeeds,
-    act: () => ({ do: "prepare", step: "needs" }),
+    when: ({ after }, { hasNeeds }) => after === undefined && hasNeeds,
+    act: () => ({ do: "look for needs" }),
+  }),
+  row("N1", ["needing"], { when: (_, { lack }) => lack() === undefined, act: () => ({ do: "go on" }) }),
+  row("N2", ["needing"], { when: ({ until }, _, now) => until <= now, act: () => ({ do: "need longer" }) }),
+  // No load will help, or it takes long: each reason is told once, and it waits on.
+  row("N3", ["needing"], {
+    when: (needing, load) => isNews(needing, problemOf(needing, load)),
+    act: (needing, load) => ({ do: "tell", ...(problemOf(needing, load) as Problem) }),
   }),
   row("L4", ["due"], {
-    when: ({ at }, { isFetched }) => at.after !== "files" && isFetched,
+    when: ({ after }, { isFetched }) => after !== "files" && isFetched,
     act: () => ({ do: "prepare", step: "files" }),
   }),
   row("L5", ["due"], { act: () => ({ do: "queue" }) }),
   // A load that has a place waits for it.
-  row("G1", ["queued"], { when: ({ isAtOnce }) => isAtOnce, act: () => ({ do: "load", hasPlace: false }) }),
+  row("G1", ["queued"], { when: (_, { isAtOnce }) => isAtOnce, act: () => ({ do: "load", hasPlace: false }) }),
   row("G2", ["queued"], { when: (_, { hasTurn }) => hasTurn, act: () => ({ do: "load", hasPlace: true }) }),
   row("L6", ["loading"], {
-    when: ({ at }, _, now) => at.until <= now,
-    act: ({ limits }) => ({ do: "give up", reason: tooLong(limits) }),
+    when: ({ until }, _, now) => until <= now,
+    act: (_, { limits }) => ({ do: "give up", reason: tooLong(limits) }),
   }),
   // It does not end. It may run on, as native code does, and is closed if it comes to an end.
-  row("L7", ["leaving"], { when: ({ at }, _, now) => at.until <= now, act: () => ({ do: "let go" }) }),
+  row("L7", ["leaving"], { when: ({ until }, _, now) => until <= now, act: () => ({ do: "let go" }) }),
   row("L8", ["loaded"], { act: () => ({ do: "serve" }) }),
   row("L9", ["failed"], {
-    when: ({ triesLeft }, { isWanted }) => triesLeft === 0 || !isWanted,
-    act: ({ at, triesLeft }) => ({ do: "fail", reason: at.reason, isTriedAgain: triesLeft > 0, isLast: true }),
+    when: (_, { triesLeft, isWanted }) => triesLeft === 0 || !isWanted,
+    act: ({ reason }, { triesLeft }) => ({ do: "fail", reason, isTriedAgain: triesLeft > 0, isLast: true }),
   }),
   row("L10", ["failed"], {
-    act: ({ at }) => ({ do: "fail", reason: at.reason, isTriedAgain: true, isLast: false }),
+    act: ({ reason }) => ({ do: "fail", reason, isTriedAgain: true, isLast: false }),
   }),
-  row("L11", ["resting"], { when: ({ at }, _, now) => at.until <= now, act: () => ({ do: "try again" }) }),
-];
-
-interface Rule<Is extends Stage["is"]> {
-  /** Absent = always. */
-  readonly when?: (load: LoadAt<Is>, facts: LoadFacts, now: number) => boolean;
-  readonly act: (load: LoadAt<Is>) => Deed;
-}
-
-function row<Is extends Stage["is"]>(id: string, stages: readonly Is[], { when = () => true, act }: Rule<Is>): Row {
-  const isAt = (load: Load): load is LoadAt<Is> => stages.some((is) => is === load.at.is);
-  return (load, facts, now) => (isAt(load) && when(load, facts, now) ? { row: id, ...act(load) } : undefined);
-}
+  row("L11", ["resting"], { when: ({ until }, _, now) => until <= now, act: () => ({ do: "try again" }) }),
+]);
 
 /** A load that has just been ordered. */
 export function orderLoad(limits: LoadLimits, isAtOnce = false): Load {
@@ -173,13 +190,9 @@ export function orderLoad(limits: LoadLimits, isAtOnce = false): Load {
   return { at: { is: "due" }, limits, triesLeft: limits.retries, pauseMs, isAtOnce };
 }
 
-/** The action that a load needs now; undefined = none until {@link loadWakeOf}, or an event. */
-export function planLoad(load: Load, facts: LoadFacts, now: number): LoadAction | undefined {
-  for (const find of ROWS) {
-    const action = find(load, facts, now);
-    if (action !== undefined) return action;
-  }
-  return undefined;
+/** The action that a load needs now, by the first row that holds; undefined = none until {@link loadWakeOf}, or an event. */
+export function planLoad({ at, ...load }: Load, facts: LoadFacts, now: number): LoadAction | undefined {
+  return plan(at, { ...load, ...facts }, now);
 }
 
 /** The time at which a load has to be planned again without an event. */
@@ -222,6 +235,14 @@ export function afterAction(load: Load, action: LoadAction, now: number): Load {
   switch (action.do) {
     case "prepare":
       return { ...load, at: { is: "preparing", step: action.step } };
+    case "look for needs":
+      return { ...load, at: { is: "needing", until: endOf(load, now), isLate: false } };
+    case "need longer":
+      return { ...load, at: { is: "needing", until: Number.POSITIVE_INFINITY, isLate: true } };
+    case "tell":
+      return load.at.is === "needing" ? { ...load, at: { ...load.at, told: action.textFor(hearsAll) } } : load;
+    case "go on":
+      return { ...load, at: { is: "due", after: "needs" } };
     case "queue":
       return { ...load, at: { is: "queued" } };
     case "load":
@@ -239,6 +260,19 @@ export function afterAction(load: Load, action: LoadAction, now: number): Load {
     case "end":
       return { ...load, at: { is: "over" } };
   }
+}
+
+const hearsAll = () => true;
+
+function problemOf({ isLate }: Needing, { lack, limits }: LoadFacts & Pick<Load, "limits">): Problem | undefined {
+  const { textFor, isSettled } = lack() as Lack;
+  if (isSettled) return { code: "unavailable", textFor };
+  const wait = `It was waited for ${limits.timeoutMs} ms (--load-timeout), and is waited for further.`;
+  return isLate ? { code: "deadline_exceeded", textFor: (hears) => `${textFor(hears)} ${wait}` } : undefined;
+}
+
+function isNews({ told }: Needing, problem: Problem | undefined): boolean {
+  return problem !== undefined && problem.textFor(hearsAll) !== told;
 }
 
 function endOf({ limits: { timeoutMs } }: Load, now: number): number {

@@ -1,4 +1,5 @@
 import type { ServingError } from "../../errors.ts";
+import { firstOf, type InRow, rowsFor } from "./table.ts";
 
 /**
  * One loaded copy of a version, between memory and disk: `resident` answers, `parking` is being freed, `parked` and
@@ -50,20 +51,9 @@ type Deed =
   | { readonly do: "stay" };
 
 /** Something to be done with a copy, and the row that says so. */
-export type Action = Deed & { readonly row: string };
+export type Action = InRow<Deed>;
 
-/** A copy in one state. */
-type In<Is extends Residence["is"]> = Extract<Residence, { readonly is: Is }>;
-
-/** A copy, its use and the time, on the clock of performance.now(). */
-interface Seen<Copy> {
-  readonly copy: Copy;
-  readonly use: Use;
-  readonly now: number;
-}
-
-/** One row of the table: its action if its condition holds. */
-type Row = (seen: Seen<Residence>) => Action | undefined;
+const row = rowsFor<Residence, Use, Deed>();
 
 /**
  * Time that running requests have to end in a servable that is to be freed, in milliseconds: one that never ends must
@@ -77,55 +67,36 @@ export const RETIRE_MS = 25_000;
  */
 const FAILURE_HOLD_MS = 1000;
 
-/** The table: the first row that holds acts. A wait has no row; {@link wakeOf} knows its end. */
-const ROWS: readonly Row[] = [
+/**
+ * The action that a copy needs now, by the first row that holds; undefined = none until {@link wakeOf}, or an event. A
+ * wait has no row.
+ */
+export const plan = firstOf([
   // Others need its memory. They have chosen it as an idle one; if it is not any more, they choose again.
-  row("I2", "resident", {
-    when: ({ copy }) => copy.crowds !== undefined,
-    act: ({ copy: { crowds = "" }, use }) => (isUnused(use) ? { do: "park", why: crowds } : { do: "stay" }),
+  row("I2", ["resident"], {
+    when: ({ crowds }) => crowds !== undefined,
+    act: ({ crowds = "" }, use) => (isUnused(use) ? { do: "park", why: crowds } : { do: "stay" }),
   }),
   // It had no request for its time. Models that need it do not matter: their next request loads it.
-  row("I1", "resident", {
-    when: ({ use, now }) => isUnused(use) && idleEnd(use, now) <= now,
-    act: ({ use }) => ({ do: "park", why: idleText(use) }),
+  row("I1", ["resident"], {
+    when: (_, use, now) => isUnused(use) && idleEnd(use, now) <= now,
+    act: (_, use) => ({ do: "park", why: idleText(use) }),
   }),
   // Something that runs in it does not end.
-  row("I7", "parking", {
-    when: ({ copy, now }) => copy.until <= now,
-    act: () => ({ do: "abandon" }),
-  }),
+  row("I7", ["parking"], { when: ({ until }, _, now) => until <= now, act: () => ({ do: "abandon" }) }),
   // A request comes soon after a failed load.
-  row("I4", "failed", {
-    when: ({ copy, now }) => isDemanded(copy) && now < copy.until,
-    act: ({ copy }) => ({ do: "refuse", error: copy.error }),
+  row("I4", ["failed"], {
+    when: (copy, _, now) => isDemanded(copy) && now < copy.until,
+    act: ({ error }) => ({ do: "refuse", error }),
   }),
   // A request waits; all that come meanwhile have the same load.
-  row("I3", "failed", { when: ({ copy }) => isDemanded(copy), act: load }),
-  row("I3", "parked", { when: ({ copy }) => isDemanded(copy), act: load }),
-  // A load that waits for a place must go on, since a load that has one waits for it.
-  row("G3", "loading", {
-    when: ({ copy }) => isUrgent(copy) && !copy.isAtOnce,
-    act: () => ({ do: "hurry" }),
+  row("I3", ["failed", "parked"], {
+    when: isDemanded,
+    act: (copy, use) => ({ do: "load", isAtOnce: isUrgent(copy) || use.isNeeded() }),
   }),
-];
-
-interface Rule<Is extends Residence["is"]> {
-  readonly when: (seen: Seen<In<Is>>) => boolean;
-  readonly act: (seen: Seen<In<Is>>) => Deed;
-}
-
-function row<Is extends Residence["is"]>(id: string, is: Is, { when, act }: Rule<Is>): Row {
-  return ({ copy, ...other }) =>
-    isIn(copy, is) && when({ copy, ...other }) ? { row: id, ...act({ copy, ...other }) } : undefined;
-}
-
-function isIn<Is extends Residence["is"]>(copy: Residence, is: Is): copy is In<Is> {
-  return copy.is === is;
-}
-
-function load({ copy, use }: Seen<{ readonly demand: Demand }>): Deed {
-  return { do: "load", isAtOnce: isUrgent(copy) || use.isNeeded() };
-}
+  // A load that waits for a place must go on, since a load that has one waits for it.
+  row("G3", ["loading"], { when: (copy) => isUrgent(copy) && !copy.isAtOnce, act: () => ({ do: "hurry" }) }),
+]);
 
 function isDemanded({ demand }: { readonly demand: Demand }): boolean {
   return demand !== "none";
@@ -142,15 +113,6 @@ function isUnused({ isHeld, mayPark }: Use): boolean {
 
 function idleText({ idleMs }: Use): string {
   return `no request for ${idleMs / 1000} s`;
-}
-
-/** The action that a copy needs now; undefined = none until {@link wakeOf}, or an event. */
-export function plan(copy: Residence, use: Use, now: number): Action | undefined {
-  for (const find of ROWS) {
-    const action = find({ copy, use, now });
-    if (action !== undefined) return action;
-  }
-  return undefined;
 }
 
 /** The time at which a copy has to be planned again without an event. */

@@ -17,6 +17,7 @@ const PLAIN: LoadFacts = {
   isServed: false,
   hooksAlone: false,
   hasNeeds: false,
+  lack: () => undefined,
   isFetched: false,
   isWanted: true,
   hasTurn: false,
@@ -29,6 +30,10 @@ function toLoad(words: string): Load {
   const stages: Readonly<Record<string, Load["at"]>> = {
     due: { is: "due" },
     after: { is: "due", after: words.includes("files") ? "files" : "needs" },
+    needing: {
+      ...{ is: "needing", until: words.includes("late") ? Number.POSITIVE_INFINITY : until },
+      ...{ isLate: words.includes("late"), told: words.includes("told") ? "It needs b." : "" },
+    },
     preparing: { is: "preparing", step: "files" },
     loading: { is: "loading", hasPlace: true, until },
     leaving: { is: "leaving", hasPlace: true, until, reason: "too long" },
@@ -50,6 +55,7 @@ function toFacts(words: string): LoadFacts {
     isServed: is("served"),
     hooksAlone: is("hooks alone"),
     hasNeeds: is("needs"),
+    lack: () => (is("lacks") ? { textFor: () => "It needs b.", isSettled: is("lacks for good") } : undefined),
     isFetched: is("fetched"),
     isWanted: !is("others wanted"),
     hasTurn: is("turn"),
@@ -60,6 +66,7 @@ function toText(action: LoadAction | undefined): string {
   if (action === undefined) return "wait";
   const { row, do: what } = action;
   if (what === "prepare") return `${row} prepare ${action.step}`;
+  if (what === "tell") return `${row} tell: ${action.textFor(() => true)}`;
   if (what === "load") return `${row} load${action.hasPlace ? "" : " without a place"}`;
   if (what === "fail")
     return `${row} fail${action.isTriedAgain ? ", to be tried again" : ""}${action.isLast ? ", and end" : ""}`;
@@ -77,7 +84,19 @@ describe("a load", () => {
     ["due", "hooks alone, needs, fetched", "L2 prepare hooks"],
     ["due", "served, hooks alone, needs, fetched", "L0 keep"],
     ["after needs", "served", "L5 queue"],
-    ["due", "needs, fetched", "L3 prepare needs"],
+    ["due", "needs, fetched", "L3 look for needs"],
+    ["needing 5s", "needs", "N1 go on"],
+    ["needing 5s", "needs, lacks one", "wait"],
+    ["needing 5s", "needs, lacks for good", "N3 tell: It needs b."],
+    ["needing 5s told", "needs, lacks for good", "wait"],
+    ["needing 0s", "needs, lacks one", "N2 need longer"],
+    [
+      "needing late told",
+      "needs, lacks one",
+      "N3 tell: It needs b. It was waited for 5000 ms (--load-timeout), and is waited for further.",
+    ],
+    ["needing late told", "needs, lacks for good", "wait"],
+    ["needing 5s cancelled", "needs", "L1 end: not wanted"],
     ["after needs", "needs, fetched", "L4 prepare files"],
     ["after files", "needs, fetched", "L5 queue"],
     ["preparing", "", "wait"],

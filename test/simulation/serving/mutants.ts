@@ -35,31 +35,31 @@ export const MUTANTS: readonly Mutant[] = [
   {
     what: "never gives up a load",
     file: "plan/loads.ts",
-    from: "when: ({ at }, _, now) => at.until <= now,\n    act: ({ limits })",
-    to: "when: () => false,\n    act: ({ limits })",
+    from: "when: ({ until }, _, now) => until <= now,\n    act: (_, { limits })",
+    to: "when: () => false,\n    act: (_, { limits })",
   },
   {
     what: "goes on with a load that nobody wants any more",
     file: "plan/loads.ts",
-    from: 'row("L1", ["loading"], {\n    when: ({ cancelled }) => cancelled !== undefined,',
+    from: 'row("L1", ["loading"], {\n    when: (_, { cancelled }) => cancelled !== undefined,',
     to: 'row("L1", ["loading"], {\n    when: () => false,',
   },
   {
     what: "waits for a load that was given up as long as that takes",
     file: "plan/loads.ts",
-    from: 'row("L7", ["leaving"], { when: ({ at }, _, now) => at.until <= now,',
+    from: 'row("L7", ["leaving"], { when: ({ until }, _, now) => until <= now,',
     to: 'row("L7", ["leaving"], { when: () => false,',
   },
   {
     what: "begins a load whose models are not there",
     file: "plan/loads.ts",
-    from: "at.after === undefined && hasNeeds,",
+    from: "after === undefined && hasNeeds,",
     to: "false && hasNeeds,",
   },
   {
     what: "lets a load wait for a place that another load waits for",
     file: "plan/loads.ts",
-    from: "when: ({ isAtOnce }) => isAtOnce, act",
+    from: "when: (_, { isAtOnce }) => isAtOnce, act",
     to: "when: () => false, act",
   },
   {
@@ -77,8 +77,8 @@ export const MUTANTS: readonly Mutant[] = [
   {
     what: "waits for memory that is not given back as long as that takes",
     file: "plan/residence.ts",
-    from: "when: ({ copy, now }) => copy.until <= now,",
-    to: "when: () => false,",
+    from: "when: ({ until }, _, now) => until <= now, act",
+    to: "when: () => false, act",
   },
   {
     what: "loads more than the memory of all",
@@ -89,7 +89,7 @@ export const MUTANTS: readonly Mutant[] = [
   {
     what: "does not look again once a copy is idle",
     file: "lease-count.ts",
-    from: "if (this.#count === 0) this.#onIdle();",
+    from: "if (this.#count === 0) this.#onFree();",
     to: "",
   },
   {
@@ -124,9 +124,9 @@ export const MUTANTS: readonly Mutant[] = [
   },
   {
     what: "frees a model at once although requests hold it",
-    file: "managed-version.ts",
-    from: "await settlesWithin(old.leases.idle(), RETIRE_MS);",
-    to: "",
+    file: "plan/changes.ts",
+    from: "when: ({ until }, { isHeld }, now) => !isHeld || until <= now,",
+    to: "when: () => true,",
   },
   {
     what: "drops the old version before another answers",
@@ -148,15 +148,57 @@ export const MUTANTS: readonly Mutant[] = [
   },
   {
     what: "does not end a load of files that were replaced",
-    file: "version-target.ts",
-    from: "if (isStale || !this.#steps.isLoading()) this.#abort.abort();",
-    to: "",
+    file: "plan/changes.ts",
+    from: "when: ({ isGivenUp }, { isNew, mayLoadOn }) => isNew && !mayLoadOn && !isGivenUp,",
+    to: "when: () => false,",
   },
   {
     what: "forgets a target that comes while it changes",
     file: "version-target.ts",
-    from: "while (this.#done !== this.#target) {",
-    to: "{",
+    from: "if (mayBegin(this.#change)) this.#begun = this.#target;",
+    to: "this.#begun = this.#target;",
+  },
+  {
+    what: "never frees a copy that a request holds for ever",
+    file: "plan/changes.ts",
+    from: "when: ({ until }, { isHeld }, now) => !isHeld || until <= now,",
+    to: "when: (_, { isHeld }) => !isHeld,",
+  },
+  {
+    what: "lets a model go before what needs it is replaced",
+    file: "plan/changes.ts",
+    from: "when: (_, { dependents }) => !dependents.leave(), act",
+    to: "when: () => true, act",
+  },
+  {
+    what: "does not look at the models that need one which should go",
+    file: "plan/changes.ts",
+    from: "when: (_, { isNew, dependents }) => isNew && dependents.exist(),",
+    to: "when: () => false,",
+  },
+  {
+    what: "waits for those that need a model, though it should stay by now",
+    file: "plan/changes.ts",
+    from: 'row("C7", ["yielding", "outlasting"], { when: (_, { isNew }) => isNew, act',
+    to: 'row("C7", ["yielding", "outlasting"], { when: () => false, act',
+  },
+  {
+    what: "frees a copy, and forgets to say that it has ended",
+    file: "plan/changes.ts",
+    from: 'row("C11", ["freed"], { act',
+    to: 'row("C11", ["freed"], { when: () => false, act',
+  },
+  {
+    what: "tells no load that a model which it needs has changed",
+    file: "model-manager.ts",
+    from: "this.#policy.executor.turns.changed();",
+    to: "",
+  },
+  {
+    what: "does not say what a load waits for",
+    file: "plan/loads.ts",
+    from: "when: (needing, load) => isNews(needing, problemOf(needing, load)),",
+    to: "when: () => false,",
   },
   {
     what: "says available before the first load ends",

@@ -1,0 +1,141 @@
+import { RETIRE_MS } from "./residence.ts";
+import { firstOf, type InRow, rowsFor } from "./table.ts";
+
+/** What one version does to become as it is wanted: one change, and what is decided meanwhile counts after it. */
+export type Change =
+  | { readonly is: "none" }
+  /** Its files are loaded, as the rows of loads say. */
+  | { readonly is: "loading"; readonly isGivenUp: boolean }
+  /** It should go, and waits for models that need it, which are about to be replaced by files that do without it. */
+  | { readonly is: "yielding" }
+  /** It waits for models that need it and go, too. `until`: when they are waited for no longer. */
+  | { readonly is: "outlasting"; readonly until: number }
+  /** What answered has its last requests. `until`: when they are waited for no longer; `isLast`: nothing answers now. */
+  | { readonly is: "retiring"; readonly until: number; readonly isLast: boolean }
+  | { readonly is: "freeing"; readonly isLast: boolean }
+  | { readonly is: "freed" }
+  /** Nothing has followed from its end yet. */
+  | { readonly is: "over" };
+
+/** Everything outside a change that decides about it, looked at just before it is planned. */
+export interface ChangeFacts {
+  /** True if another decision counts than the one that the change, or the last one, is for. */
+  readonly isNew: boolean;
+  /** True if it should be served, by the decision that counts. */
+  readonly isWanted: boolean;
+  /** True if what is being loaded may be what that decision is about: it was found equal while the load ran. */
+  readonly mayLoadOn: boolean;
+  /** True if a copy of it answers. */
+  readonly isServed: boolean;
+  /** True if requests hold the copy that retires, or threads keep it. */
+  readonly isHeld: boolean;
+  readonly dependents: Dependents;
+}
+
+/** Models whose stages need the version's model, looked at when that matters. */
+export interface Dependents {
+  /** Reports if there are any. */
+  readonly exist: () => boolean;
+  /** Reports if one is about to be replaced by files that do without the model. */
+  readonly leave: () => boolean;
+  /** Reports if one finishes its last requests, and is not wanted any more. */
+  readonly end: () => boolean;
+}
+
+/** Something that has happened to a version while it changed. */
+export type ChangeEvent =
+  /** Its load is over. `hasFormer`: what answered until now retires. */
+  { readonly is: "loaded"; readonly hasFormer: boolean } | { readonly is: "freed" };
+
+/** Something to be done with a version. */
+interface Deed {
+  /**
+   * `yield`: it is planned again once everything is known that is changed together with it; `retire`: nothing answers
+   * from now on; `end`: it has ended; `rest`: no change is left to make.
+   */
+  readonly do: "load" | "give up" | "yield" | "outlast" | "stay" | "retire" | "free" | "end" | "rest";
+}
+
+/** Something to be done with a version, and the row that says so. */
+export type ChangeAction = InRow<Deed>;
+
+const row = rowsFor<Change, ChangeFacts, Deed>();
+
+/**
+ * The action that a version needs now, by the first row that holds; undefined = none until {@link changeWakeOf}, or an
+ * event. A wait has no row.
+ */
+export const planChange = firstOf([
+  // It should be served, or served with other files: what answers does so until they have loaded.
+  row("C1", ["none", "over"], { when: (_, { isNew, isWanted }) => isNew && isWanted, act: () => ({ do: "load" }) }),
+  // It should not be served.
+  row("C2", ["none", "over"], { when: (_, { isNew, isServed }) => isNew && !isServed, act: () => ({ do: "end" }) }),
+  row("C3", ["none", "over"], {
+    when: (_, { isNew, dependents }) => isNew && dependents.exist(),
+    act: () => ({ do: "yield" }),
+  }),
+  row("C4", ["none", "over"], { when: (_, { isNew }) => isNew, act: () => ({ do: "retire" }) }),
+  row("C5", ["over"], { act: () => ({ do: "rest" }) }),
+  // What is being loaded is not what is wanted.
+  row("C6", ["loading"], {
+    when: ({ isGivenUp }, { isNew, mayLoadOn }) => isNew && !mayLoadOn && !isGivenUp,
+    act: () => ({ do: "give up" }),
+  }),
+  // It should be served after all.
+  row("C7", ["yielding", "outlasting"], { when: (_, { isNew }) => isNew, act: () => ({ do: "stay" }) }),
+  // None that needs it will do without it soon: those that go have their time, the others have to fail.
+  row("C8", ["yielding"], { when: (_, { dependents }) => !dependents.leave(), act: () => ({ do: "outlast" }) }),
+  row("C9", ["outlasting"], {
+    when: ({ until }, { dependents }, now) => until <= now || !dependents.end(),
+    act: () => ({ do: "retire" }),
+  }),
+  // Requests that never end must not keep their copy.
+  row("C10", ["retiring"], {
+    when: ({ until }, { isHeld }, now) => !isHeld || until <= now,
+    act: () => ({ do: "free" }),
+  }),
+  row("C11", ["freed"], { act: () => ({ do: "end" }) }),
+]);
+
+/** The time at which a version has to be planned again without an event. */
+export function changeWakeOf(change: Change): number {
+  return "until" in change ? change.until : Number.POSITIVE_INFINITY;
+}
+
+/** True if the next change may begin. */
+export function mayBegin({ is }: Change): boolean {
+  return is === "none" || is === "over";
+}
+
+/** The change after an event. */
+export function afterChangeEvent(change: Change, event: ChangeEvent, now: number): Change {
+  if (event.is === "loaded") return event.hasFormer ? retire(now, false) : { is: "over" };
+  return change.is === "freeing" && change.isLast ? { is: "freed" } : { is: "over" };
+}
+
+/** The change once an action has begun. */
+export function afterChangeAction(change: Change, action: ChangeAction, now: number): Change {
+  switch (action.do) {
+    case "load":
+      return { is: "loading", isGivenUp: false };
+    case "give up":
+      return { is: "loading", isGivenUp: true };
+    case "yield":
+      return { is: "yielding" };
+    case "outlast":
+      return { is: "outlasting", until: now + RETIRE_MS };
+    case "retire":
+      return retire(now, true);
+    case "free":
+      return { is: "freeing", isLast: change.is === "retiring" && change.isLast };
+    case "stay":
+    case "end":
+      return { is: "over" };
+    case "rest":
+      return { is: "none" };
+  }
+}
+
+function retire(now: number, isLast: boolean): Change {
+  return { is: "retiring", until: now + RETIRE_MS, isLast };
+}

@@ -1,0 +1,130 @@
+import { describe, expect, test } from "vitest";
+import {
+  afterChangeAction,
+  afterChangeEvent,
+  type Change,
+  type ChangeEvent,
+  type ChangeFacts,
+  changeWakeOf,
+  planChange,
+} from "../../../src/serving/plan/changes.ts";
+
+const NOW = 100_000;
+
+/** Changes by words: `retiring 5s` (left), `retiring 5s, last`, `loading, given up`. */
+function toChange(words: string): Change {
+  const [is = "", time = "0s"] = words.split(/,? /);
+  const until = NOW + 1000 * Number.parseFloat(time);
+  const isLast = words.endsWith("last");
+  const changes: Readonly<Record<string, Change>> = {
+    loading: { is: "loading", isGivenUp: words.includes("given up") },
+    yielding: { is: "yielding" },
+    outlasting: { is: "outlasting", until },
+    retiring: { is: "retiring", until, isLast },
+    freeing: { is: "freeing", isLast },
+    freed: { is: "freed" },
+    over: { is: "over" },
+  };
+  return changes[is] ?? { is: "none" };
+}
+
+function toFacts(words: string): ChangeFacts {
+  const is = (name: string) => words.includes(name);
+  return {
+    isNew: is("new"),
+    isWanted: is("wanted"),
+    mayLoadOn: is("equal"),
+    isServed: is("served"),
+    isHeld: is("held"),
+    dependents: {
+      exist: () => is("needed"),
+      leave: () => is("needed until replaced"),
+      end: () => is("needed by last"),
+    },
+  };
+}
+
+describe("a version", () => {
+  test.each([
+    ["none", "wanted, served", "wait"],
+    ["none", "new, wanted", "C1 load"],
+    ["over", "new, wanted, served, needed", "C1 load"],
+    ["none", "new, needed", "C2 end"],
+    ["none", "new, served, needed", "C3 yield"],
+    ["over", "new, served", "C4 retire"],
+    ["over", "wanted, served", "C5 rest"],
+    ["loading", "wanted", "wait"],
+    ["loading", "new, wanted, equal", "wait"],
+    ["loading", "new, wanted", "C6 give up"],
+    ["loading, given up", "new, wanted", "wait"],
+    ["yielding", "served, needed until replaced", "wait"],
+    ["yielding", "new, wanted, served, needed until replaced", "C7 stay"],
+    ["yielding", "served, needed", "C8 outlast"],
+    ["outlasting 5s", "served, needed by last", "wait"],
+    ["outlasting 5s", "new, served, needed by last", "C7 stay"],
+    ["outlasting 5s", "served, needed", "C9 retire"],
+    ["outlasting 0s", "served, needed by last", "C9 retire"],
+    ["retiring 5s", "held", "wait"],
+    ["retiring 5s", "new, wanted, held", "wait"],
+    ["retiring 5s", "", "C10 free"],
+    ["retiring 0s", "held", "C10 free"],
+    ["freeing", "new, wanted", "wait"],
+    ["freed", "new, wanted", "C11 end"],
+  ])("that is %s, with %j: %s", (words, facts, expected) => {
+    const action = planChange(toChange(words), toFacts(facts), NOW);
+    expect(action === undefined ? "wait" : `${action.row} ${action.do}`).toBe(expected);
+  });
+});
+
+/** A version through its events, and the actions between them. */
+function follow(steps: readonly (readonly [facts: string, event?: ChangeEvent])[]): readonly string[] {
+  let change: Change = { is: "none" };
+  return steps.flatMap(([facts, event]) => {
+    if (event !== undefined) change = afterChangeEvent(change, event, NOW);
+    const action = planChange(change, toFacts(facts), NOW);
+    if (action !== undefined) change = afterChangeAction(change, action, NOW);
+    return `${action?.do ?? "wait"}: ${change.is}${changeWakeOf(change) === NOW + 25_000 ? ", 25 s" : ""}`;
+  });
+}
+
+test("a change goes from its decision to its end, and the next begins then", () => {
+  const loaded = { is: "loaded", hasFormer: true } as const;
+  expect(
+    follow([
+      ["new, wanted, served"],
+      ["new, wanted, served"],
+      ["new, held", loaded],
+      ["new"],
+      ["new, wanted, served", { is: "freed" }],
+      ["wanted, served", { is: "loaded", hasFormer: false }],
+    ]),
+  ).toEqual([
+    "load: loading",
+    "give up: loading",
+    "wait: retiring, 25 s",
+    "free: freeing",
+    "load: loading",
+    "rest: none",
+  ]);
+  expect(
+    follow([
+      ["new, served, needed"],
+      ["served, needed by last"],
+      ["served, needed by last"],
+      ["served"],
+      ["held"],
+      [""],
+      ["new, wanted", { is: "freed" }],
+      ["new, wanted"],
+    ]),
+  ).toEqual([
+    "yield: yielding",
+    "outlast: outlasting, 25 s",
+    "wait: outlasting, 25 s",
+    "retire: retiring, 25 s",
+    "wait: retiring, 25 s",
+    "free: freeing",
+    "end: over",
+    "load: loading",
+  ]);
+});
