@@ -254,7 +254,12 @@ export class ManagedVersion {
         // A replaced copy is loaded for its last requests alone.
         const facts = () => ({ isWanted: this.#servable === servable || !servable.leases.isIdle });
         const version = () => this.#loaded?.aspired as AspiredVersion;
-        return this.#policy.executor.load({ ...order, version, limits: limitsOf(this, 0, this.#policy.loading), facts });
+        return this.#policy.executor.load({
+          ...order,
+          version,
+          limits: limitsOf(this, 0, this.#policy.loading),
+          facts,
+        });
       },
       onFree: () => {
         if (this.#former === servable) this.#pursuit.lookSoon();

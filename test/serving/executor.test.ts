@@ -1,4 +1,4 @@
-import { describe, expect, it, onTestFinished, vi } from "vitest";
+import { describe, expect, it, onTestFinished, test, vi } from "vitest";
 import { MAX_TIMER_MS } from "../../src/platform/limits/call-limits.ts";
 import { type Executed, Executor } from "../../src/serving/executor.ts";
 import type { Use } from "../../src/serving/plan/residence.ts";
@@ -62,6 +62,28 @@ describe("an event", () => {
     await vi.advanceTimersByTimeAsync(100);
     expect(done).toEqual([]);
   });
+});
+
+test("what waits for another model is planned once after a change of one, when that is whole, and no longer", async () => {
+  const { executor } = execute();
+  const waiting = {
+    ...{ isAwaited: false, isWatching: true, looks: 0 },
+    follow() {
+      this.looks++;
+      return Number.POSITIVE_INFINITY;
+    },
+  };
+  executor.turns.take(waiting);
+  executor.turns.changed();
+  executor.turns.changed();
+  expect(waiting.looks).toBe(1);
+  await Promise.resolve();
+  expect(waiting.looks).toBe(2);
+  waiting.isWatching = false;
+  executor.turns.take(waiting);
+  executor.turns.changed();
+  await Promise.resolve();
+  expect(waiting.looks).toBe(3);
 });
 
 describe("an action that cannot begin", () => {
