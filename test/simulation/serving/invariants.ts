@@ -140,7 +140,24 @@ export class Invariants {
     this.#world.note(`${slot} ${before} → ${state}`);
     this.#states.set(slot, state);
     if (state === "AVAILABLE") this.#served.add(slot);
+    if (state === "UNLOADING" && !this.#isClosing && !this.#isOrdered) this.#checkYielding(model);
     if (!NEXT[before].includes(state)) this.#world.violate("P14", `${slot} goes from ${before} to ${state}`);
+  }
+
+  /** P3: a stage's model that nobody wishes any more stays until what needs it is replaced, if that can be. */
+  #checkYielding(need: string): void {
+    if (this.#wished.some(({ name, versions }) => name === need && versions.length > 0)) return;
+    const statuses = this.#door.statuses();
+    for (const { name, versions } of this.#wished) {
+      for (const { version, needs = [], calls = [] } of versions) {
+        const status = statuses.find((one) => one.model === name && one.version === BigInt(version));
+        const slot = `${name}/${version}`;
+        const served = this.#world.copies.findLast((copy) => copy.slot === slot && copy.state === "loaded");
+        const hasFailed = status === undefined || status.error !== undefined || this.#door.isUnloaded(name);
+        if (hasFailed || [...needs, ...calls].includes(need) || served?.wish.needs?.includes(need) !== true) continue;
+        this.#world.violate("P3", `${need} goes before ${served.title}, which needs it, is replaced`);
+      }
+    }
   }
 
   /** P3: who could be asked can be asked, unless nobody wants it to be. */

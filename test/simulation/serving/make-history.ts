@@ -118,7 +118,19 @@ class Files {
       this.#models.set(name, this.#random.is(0.2) ? this.#describe(changed) : changed);
     }
     const gone = this.#random.is(0.06) ? this.#random.of([...this.#models.keys()]) : undefined;
+    if (gone !== undefined && this.#random.is(0.5)) this.#doWithout(gone);
     return [...this.#models.values()].filter(({ name }) => name !== gone);
+  }
+
+  /** What needs a model has other files from now on. */
+  #doWithout(gone: string): void {
+    for (const [name, model] of this.#models) {
+      const change = (one: WishedVersion) =>
+        one.needs?.includes(gone) === true
+          ? { ...one, print: this.#next(), needs: one.needs.filter((need) => need !== gone) }
+          : one;
+      this.#models.set(name, { ...model, versions: model.versions.map(change) });
+    }
   }
 
   #model(name: string, { modelMemory }: Limits): WishedModel {

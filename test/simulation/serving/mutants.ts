@@ -165,22 +165,10 @@ export const MUTANTS: readonly Mutant[] = [
     to: "when: (_, { isHeld }) => !isHeld,",
   },
   {
-    what: "lets a model go before what needs it is replaced",
-    file: "plan/changes.ts",
-    from: "when: (_, { dependents }) => !dependents.leave(), act",
-    to: "when: () => true, act",
-  },
-  {
     what: "does not look at the models that need one which should go",
     file: "plan/changes.ts",
     from: "when: (_, { isNew, dependents }) => isNew && dependents.exist(),",
     to: "when: () => false,",
-  },
-  {
-    what: "waits for those that need a model, though it should stay by now",
-    file: "plan/changes.ts",
-    from: 'row("C7", ["yielding", "outlasting"], { when: (_, { isNew }) => isNew, act',
-    to: 'row("C7", ["yielding", "outlasting"], { when: () => false, act',
   },
   {
     what: "frees a copy, and forgets to say that it has ended",
