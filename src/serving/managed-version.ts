@@ -3,7 +3,7 @@ import { unlessAborted } from "../platform/async/cancel-source.ts";
 import type { AspiredVersion } from "./aspired-model.ts";
 import { type LoadRun, limitsOf } from "./load-run.ts";
 import type { ModelPlaces } from "./model-places.ts";
-import type { Problem, Step } from "./plan/loads.ts";
+import type { Step } from "./plan/loads.ts";
 import type { Servable } from "./servable.ts";
 import { ServedCopy } from "./served-copy.ts";
 import type { VersionContext } from "./version-context.ts";
@@ -189,7 +189,10 @@ export class ManagedVersion {
         isWanted: this.#pursuit.target === target,
       }),
       prepare: (step) => this.#prepare(step, target, signal),
-      onProblem: (problem) => this.#waitForNeeds(target, problem),
+      onProblem: (problem) => {
+        if (problem !== undefined) this.#fail(target, this.#needs.tell(problem), "START");
+        else if (this.#needs.wasTold(this.#failure)) this.#failure = undefined;
+      },
       onKeep: () => this.#reach(target),
       onLoad: () => {
         if (this.#servable === undefined) this.#enter("LOADING", this.#failure);
@@ -223,11 +226,6 @@ export class ManagedVersion {
     await target.aspired?.prepare?.(signal);
   }
 
-  #waitForNeeds(target: VersionTarget, problem: Problem | undefined): void {
-    if (problem !== undefined) this.#fail(target, this.#needs.tell(problem), "START");
-    else if (this.#needs.wasTold(this.#failure)) this.#failure = undefined;
-  }
-
   /** Requests that have begun end with the old hooks; they are not waited for if something else is wanted. */
   async #replaceHooks(target: VersionTarget, signal: AbortSignal): Promise<void> {
     this.#hooksReadAt = performance.now();
@@ -254,12 +252,8 @@ export class ManagedVersion {
         // A replaced copy is loaded for its last requests alone.
         const facts = () => ({ isWanted: this.#servable === servable || !servable.leases.isIdle });
         const version = () => this.#loaded?.aspired as AspiredVersion;
-        return this.#policy.executor.load({
-          ...order,
-          version,
-          limits: limitsOf(this, 0, this.#policy.loading),
-          facts,
-        });
+        const limits = limitsOf(this, 0, this.#policy.loading);
+        return this.#policy.executor.load({ ...order, version, limits, facts });
       },
       onFree: () => {
         if (this.#former === servable) this.#pursuit.lookSoon();
