@@ -6,12 +6,12 @@ import { fileStamp } from "../../platform/text/file-stamp.ts";
 import type { ModelStorage } from "../../storage/model-storage.ts";
 import { folderOf, isRemoteAddress, shownAddress } from "../../storage/remote-address.ts";
 import type { ConfigEntry } from "../../tensor/codecs/config/config-node.ts";
-import { problemsOfNeeds } from "../check-needs.ts";
 import { jsonOf } from "./config/findings.ts";
-import { type ModelConfig, toNeedingModel } from "./config/model-config.ts";
+import type { ModelConfig } from "./config/model-config.ts";
 import { type ConfigFile, readConfigFile } from "./config/read-config-file.ts";
 import { FolderSource, type ListedPath } from "./folder-source.ts";
 import { requireStorage } from "./folders/chosen-versions.ts";
+import { COMMAND_LINE, type DescribingPlace, mergeSources, refuseByNeeds } from "./merge-sources.ts";
 import { SCANS_AT_ONCE, type ScanState } from "./scan-state.ts";
 
 /** Descriptions of the models with which a server is started. */
@@ -85,67 +85,40 @@ export class ConfigSources {
    */
   async read(scan: ScanState): Promise<readonly ModelConfig[]> {
     this.#last = this.#given ?? (await this.#readSources(scan));
-    const problems = problemsOfNeeds(this.#last.map(toNeedingModel));
-    return this.#last.map((model) => {
-      const refusal = problems.get(model.name)?.replace(/\.$/, "");
-      return { ...(refusal && { refusal }), ...model };
-    });
+    return refuseByNeeds(this.#last);
   }
 
   async #readSources(scan: ScanState): Promise<readonly ModelConfig[]> {
-    const all = new Map<string, Described>();
-    const add = (title: string, models: readonly ModelConfig[]) => {
-      for (const model of models) this.#add(all, { title, model }, scan);
-    };
-    add(COMMAND_LINE, this.#models);
-    const addAll = async (sources: readonly FolderSource[]) => {
-      const read = async (source: FolderSource) => [source.title, await source.read(scan)] as const;
-      for await (const [title, models] of inOrder(sources, read, SCANS_AT_ONCE)) add(title, models);
-    };
-    await addAll(this.#named);
-    // A batching_parameters_file applies to all TensorFlow models.
-    const batching: RawOptions[] = [];
-    for (const source of this.#files) {
-      const file = await source.read(scan);
-      if (file.batching !== undefined) batching.push(file.batching);
-      add(source.title, file.models);
-    }
-    await addAll(this.#folders);
+    const places = [
+      { title: COMMAND_LINE, models: this.#models },
+      ...(await readFolders(this.#named, scan)),
+      ...(await this.#readFiles(scan)),
+      ...(await readFolders(this.#folders, scan)),
+    ];
+    const { models, conflicts, batching } = mergeSources(places, this.#options);
+    const [first] = conflicts;
+    if (this.#isFirst && first !== undefined) throw invalidArgument(first);
+    for (const conflict of conflicts) scan.log.error(`${conflict} The first one counts.`);
     this.#isFirst = false;
-    this.#batching = Object.assign({}, ...batching) as RawOptions;
-    return Array.from(all.values(), ({ model }) => {
-      const shared = model.driver === "tensorflow" ? { ...this.#batching, ...this.#options } : this.#options;
-      return { ...model, options: { ...shared, ...model.options } };
-    });
+    this.#batching = batching;
+    return models;
   }
 
-  #add(all: Map<string, Described>, described: Described, scan: ScanState): void {
-    const { name } = described.model;
-    const earlier = all.get(name);
-    if (earlier === undefined) {
-      all.set(name, described);
-      return;
+  async #readFiles(scan: ScanState): Promise<readonly DescribingPlace[]> {
+    const places: DescribingPlace[] = [];
+    for (const source of this.#files) {
+      const { models, batching } = await source.read(scan);
+      places.push({ title: source.title, models, batching });
     }
-    const message = `The model "${name}" is described by ${places(earlier, described)}; expected each name once.`;
-    if (this.#isFirst) throw invalidArgument(message);
-    scan.log.error(`${message} The first one counts.`);
+    return places;
   }
 }
 
-const COMMAND_LINE = "the command line";
-
-/** The places that describe a name twice; of one place, the models: on the command line their files are their names. */
-function places(earlier: Described, later: Described): string {
-  const [one, other] = [earlier, later].map(({ model: { path = "" } }) => path);
-  if (earlier.title !== later.title || one === "" || other === "") return `${earlier.title} and by ${later.title}`;
-  const advice = later.title === COMMAND_LINE ? " (--model NAME=PATH gives another name)" : "";
-  return `${later.title} twice, for ${one} and ${other}${advice}`;
-}
-
-interface Described {
-  /** Place of a description, for messages. */
-  readonly title: string;
-  readonly model: ModelConfig;
+async function readFolders(sources: readonly FolderSource[], scan: ScanState): Promise<readonly DescribingPlace[]> {
+  const read = async (source: FolderSource) => ({ title: source.title, models: await source.read(scan) });
+  const places: DescribingPlace[] = [];
+  for await (const place of inOrder(sources, read, SCANS_AT_ONCE)) places.push(place);
+  return places;
 }
 
 /** Settings of a {@link FileSource}. */

@@ -4,6 +4,7 @@ import { isRemoteAddress, shownAddress } from "../../storage/remote-address.ts";
 import { configText, type ModelConfig, modelConfig } from "./config/model-config.ts";
 import { requireStorage } from "./folders/chosen-versions.ts";
 import { describeFolder, listModels, listRemoteModels, type ModelList } from "./folders/list-models.ts";
+import { COMMAND_LINE } from "./merge-sources.ts";
 import type { ScanState } from "./scan-state.ts";
 
 /** A folder of models, or the path of one model if it has a name. */
@@ -20,7 +21,7 @@ export class FolderSource {
   #kept: readonly ModelConfig[] | undefined;
 
   constructor(listed: ListedPath, storage?: ModelStorage) {
-    this.title = listed.name === undefined ? shownAddress(listed.path) : "the command line";
+    this.title = listed.name === undefined ? shownAddress(listed.path) : COMMAND_LINE;
     this.#storage = storage;
     this.#listed = listed;
   }
