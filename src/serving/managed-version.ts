@@ -31,7 +31,7 @@ export class ManagedVersion {
   readonly #pursuit: TargetPursuit;
   /** The load that runs; it would hold the servable. */
   #run: LoadRun | undefined;
-  /** What answered before. */
+  /** The copy that answered before. */
   #former: ServedCopy | undefined;
 
   constructor(model: string, version: bigint, on: VersionContext<ManagedVersion>) {
@@ -256,6 +256,7 @@ export class ManagedVersion {
         return this.#policy.executor.load({ ...order, version, limits, facts });
       },
       onFree: () => {
+        this.#policy.executor.memory.changed();
         if (this.#former === servable) this.#pursuit.lookSoon();
       },
       onLoad: (failure) => {

@@ -18,11 +18,9 @@ import { PastStatistics, RequestCounter, type ServableStatistics } from "./serva
 import type { VersionContext } from "./version-context.ts";
 
 /** Facts and steps of one copy that its version knows. */
-interface CopyOptions extends Pick<VersionContext<never>, "policy" | "idleUnloadMs" | "log"> {
+interface CopyOptions extends Pick<VersionContext<never>, "policy" | "idleUnloadMs" | "log">, Pick<Use, "isNeeded"> {
   /** As {@link Use.mayPark}. */
   readonly mayPark: () => boolean;
-  /** As {@link Use.isNeeded}. */
-  readonly isNeeded: () => boolean;
   readonly load: (order: Pick<LoadOrder, "signal" | "isAtOnce">) => LoadRun;
   /** As {@link LeaseCount} calls it. */
   readonly onFree: () => void;
@@ -43,10 +41,7 @@ function toKnownFacts(loaded: Servable) {
 export class ServedCopy implements Servable, Unloadable, Executed {
   readonly name: string;
   readonly version: bigint;
-  readonly leases = new LeaseCount(() => {
-    this.#options.policy.executor.memory.changed();
-    this.#options.onFree();
-  });
+  readonly leases = new LeaseCount(() => this.#options.onFree());
   readonly requests = new RequestCounter();
   readonly #options: CopyOptions;
   readonly #closing = new AbortController();

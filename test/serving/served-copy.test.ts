@@ -169,7 +169,7 @@ it("gives its memory to a load that waits as soon as it is loaded, where its cli
   const copy = new ServedCopy(await source.load(new AbortController().signal), {
     policy: { executor } as never,
     ...{ log, idleUnloadMs: () => 0, mayPark: () => true, isNeeded: () => false },
-    ...{ onLoad: () => {}, onFree: () => {} },
+    ...{ onLoad: () => {}, onFree: () => executor.memory.changed() },
     load: (order) => executor.load({ ...order, version: () => ({ ...source, load }), limits }),
   });
   await copy.unload("for the test");

@@ -1,7 +1,7 @@
 import { RETIRE_MS } from "./residence.ts";
 import { firstOf, type InRow, rowsFor } from "./table.ts";
 
-/** What one version does to become as it is wanted: one change, and what is decided meanwhile counts after it. */
+/** The change that makes one version as it is wanted; decisions that are made meanwhile count after it. */
 export type Change =
   | { readonly is: "none" }
   /** Its files are loaded, as the rows of loads say. */
@@ -10,7 +10,7 @@ export type Change =
   | { readonly is: "yielding" }
   /** It waits for models that need it and go, too. `until`: when they are waited for no longer. */
   | { readonly is: "outlasting"; readonly until: number }
-  /** What answered has its last requests. `until`: when they are waited for no longer; `isLast`: nothing answers now. */
+  /** A copy has its last requests. `until`: when that is over; `isLast`: nothing answers in its place. */
   | { readonly is: "retiring"; readonly until: number; readonly isLast: boolean }
   | { readonly is: "freeing"; readonly isLast: boolean }
   | { readonly is: "freed" }
@@ -23,7 +23,7 @@ export interface ChangeFacts {
   readonly isNew: boolean;
   /** True if it should be served, by the decision that counts. */
   readonly isWanted: boolean;
-  /** True if what is being loaded may be what that decision is about: it was found equal while the load ran. */
+  /** True if the files that are being loaded are equal to those of that decision. */
   readonly mayLoadOn: boolean;
   /** True if a copy of it answers. */
   readonly isServed: boolean;
@@ -76,7 +76,7 @@ export const planChange = firstOf([
   }),
   row("C4", ["none", "over"], { when: (_, { isNew }) => isNew, act: () => ({ do: "retire" }) }),
   row("C5", ["over"], { act: () => ({ do: "rest" }) }),
-  // What is being loaded is not what is wanted.
+  // Other files are wanted than those that load.
   row("C6", ["loading"], {
     when: ({ isGivenUp }, { isNew, mayLoadOn }) => isNew && !mayLoadOn && !isGivenUp,
     act: () => ({ do: "give up" }),

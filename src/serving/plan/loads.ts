@@ -92,7 +92,7 @@ type Deed =
   | { readonly do: "prepare"; readonly step: Step }
   /** `keep`: it ends, since nothing is to be done. */
   | { readonly do: "keep" | "queue" | "try again" | "let go" | "serve" }
-  /** `look for needs`: not before what is ordered together with it is queued. */
+  /** `look for needs`: not before others that are ordered together with it are queued. */
   | { readonly do: "look for needs" | "need longer" | "go on" }
   | ({ readonly do: "tell" } & Problem)
   | { readonly do: "load"; readonly hasPlace: boolean }
@@ -190,7 +190,7 @@ export function orderLoad(limits: LoadLimits, isAtOnce = false): Load {
   return { at: { is: "due" }, limits, triesLeft: limits.retries, pauseMs, isAtOnce };
 }
 
-/** The action that a load needs now, by the first row that holds; undefined = none until {@link loadWakeOf}, or an event. */
+/** The action that a load needs now; undefined = none until {@link loadWakeOf}, or an event. */
 export function planLoad({ at, ...load }: Load, facts: LoadFacts, now: number): LoadAction | undefined {
   return plan(at, { ...load, ...facts }, now);
 }

@@ -14,7 +14,7 @@ export interface DescribingPlace {
   readonly batching?: RawOptions | undefined;
 }
 
-/** The models of all places, each name once, and what is wrong with that. */
+/** The models of all places, each name once. */
 interface MergedSources {
   readonly models: readonly ModelConfig[];
   /** A sentence for each name that is described again; its first description counts. */

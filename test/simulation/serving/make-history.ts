@@ -122,7 +122,7 @@ class Files {
     return [...this.#models.values()].filter(({ name }) => name !== gone);
   }
 
-  /** What needs a model has other files from now on. */
+  /** Gives other files to all that needs a model. */
   #doWithout(gone: string): void {
     for (const [name, model] of this.#models) {
       const change = (one: WishedVersion) =>
