@@ -27,8 +27,8 @@ const PAGE = join(SOURCE, "page");
 const TOY = ["test/fixtures/models/half-plus-two.onnx"];
 /** Milliseconds in which an editor writes the rest of what it saves. */
 const QUIET_MS = 30;
-/** A server that is about to be replaced waits for no one. */
-const ENVIRONMENT = { KSERVING_SHUTDOWN_DELAY: "0", KSERVING_DRAIN_TIMEOUT: "1" };
+/** A server that is about to be replaced waits for no one, and who edits it starts it again: one process less. */
+const ENVIRONMENT = { KSERVING_SHUTDOWN_DELAY: "0", KSERVING_DRAIN_TIMEOUT: "1", KSERVING_SUPERVISOR: "false" };
 /** Says which files are compiled; the build removes it with all of `dist`. */
 const STATE = "dist/dev.json";
 /** Files by which others are compiled. */
