@@ -129,7 +129,7 @@ function TopBars({ name, rows }: { readonly name: string; readonly rows: readonl
         <table class="bars" key={index}>
           <caption>
             {name}
-            {rows.length > 1 && `, row ${index}`}: the highest scores
+            {rows.length > 1 && `, row ${index + 1}`}: the highest scores
           </caption>
           <tbody>
             {row.map(({ index: place, label, score, part }) => (

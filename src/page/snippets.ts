@@ -1,6 +1,6 @@
 import { shellQuoted, shellWord } from "../platform/text/terminal.ts";
 import { MISSING_TEXT } from "../tensor/codecs/csv-to-json-rows.ts";
-import { countOf, type Element, type FormTensor } from "./form-tensor.ts";
+import type { Element, FormTensor } from "./form-tensor.ts";
 
 /** A program's language. */
 export const LANGUAGES = ["curl", "Python", "TypeScript", "Go"] as const;
@@ -30,36 +30,25 @@ const MAX_EQUAL = 24;
 
 /** A program that sends the request, with nothing but what comes with the language. */
 export function snippet(language: Language, request: SentRequest): string {
-  const hasFile = request.inputs.some(({ file }) => file !== undefined);
-  const path = `${encodeURIComponent(request.model)}/versions/${request.version}`;
-  // Files go as base64, which TensorFlow Serving's protocol has a form for.
-  const url = `${request.base}${hasFile ? `v1/models/${path}:predict` : `v2/models/${path}/infer`}`;
-  const parts = merge(hasFile ? tensorflowBody(request.inputs) : kserveBody(request.inputs));
+  const url = `${request.base}v2/models/${encodeURIComponent(request.model)}/versions/${request.version}/infer`;
+  const parts = merge(bodyOf(request.inputs));
   return WRITERS[language]({ url, parts, needsCredentials: request.isSignedIn });
 }
 
-function kserveBody(inputs: readonly FormTensor[]): readonly Part[] {
-  const items = inputs.map(({ name, datatype, shape, values }) => [
+/** KServe V2's request, which the form sends too, with files as base64 in place of binary data. */
+function bodyOf(inputs: readonly FormTensor[]): readonly Part[] {
+  const items = inputs.map(({ name, datatype, shape, values, file }) => [
     `{"name": ${JSON.stringify(name)}, "datatype": "${datatype}", "shape": ${JSON.stringify(shape)}, "data": `,
-    ...flat(values),
+    ...(file === undefined ? flat(values) : fileParts(file, typeof values[0] === "string")),
     "}",
   ]);
   return ['{"inputs": [', ...joined(items), "]}"];
 }
 
-function tensorflowBody(inputs: readonly FormTensor[]): readonly Part[] {
-  const items = inputs.map(({ name, shape, values, file }) => [
-    `${JSON.stringify(name)}: `,
-    ...(file === undefined ? nested(shape, values) : fileParts(shape.length, file, typeof values[0] === "string")),
-  ]);
-  return ['{"inputs": {', ...joined(items), "}}"];
-}
-
-/** A file alone is a value, or a list of one; in more dimensions it has all its brackets. A text goes as it is. */
-function fileParts(rank: number, file: string, isText: boolean): readonly Part[] {
-  const depth = isText || rank > 1 ? rank : 0;
-  const [before, after] = isText ? ['"', '"'] : ['{"b64": "', '"}'];
-  return ["[".repeat(depth) + before, { file, isUrlSafe: isText }, after + "]".repeat(depth)];
+/** A file as the only element. A text goes as it is. */
+function fileParts(file: string, isText: boolean): readonly Part[] {
+  const [before, after] = isText ? ['["', '"]'] : ['[{"b64": "', '"}]'];
+  return [before, { file, isUrlSafe: isText }, after];
 }
 
 function joined(items: readonly (readonly Part[])[]): readonly Part[] {
@@ -71,18 +60,6 @@ function flat(values: readonly Element[]): readonly Part[] {
   if (values.length > MAX_EQUAL && values.every((value) => value === first))
     return ["[", { fill: literal(first as Element), count: values.length }, "]"];
   return [`[${values.map(literal).join(", ")}]`];
-}
-
-function nested(shape: readonly number[], values: readonly Element[]): readonly Part[] {
-  if (shape.length === 0) return [literal(values[0] as Element)];
-  if (shape.length === 1) return flat(values);
-  const [rows = 0, ...row] = shape;
-  const size = countOf(row);
-  return [
-    "[",
-    ...joined(Array.from({ length: rows }, (_, at) => nested(row, values.slice(at * size, (at + 1) * size)))),
-    "]",
-  ];
 }
 
 /** JSON has no NaN either: both are null. */

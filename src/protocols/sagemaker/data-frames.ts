@@ -65,10 +65,10 @@ function rowsOf(text: string, data: Place | undefined, columns: number): number[
   const starts: number[] = [];
   for (const row of itemsOf(text, data, "dataframe_split has no list of data")) {
     let count = 0;
-    const values = itemsOf(text, row, `row ${starts.length} of dataframe_split is no list`);
+    const values = itemsOf(text, row, `row ${starts.length + 1} of dataframe_split is no list`);
     for (const _ of values) count++;
     if (count !== columns)
-      throw malformed(`row ${starts.length} of dataframe_split has ${count} values for ${columns} columns`);
+      throw malformed(`row ${starts.length + 1} of dataframe_split has ${count} values for ${columns} columns`);
     starts.push(afterSpace(text, row.start + 1));
   }
   return starts;

@@ -316,7 +316,7 @@ describe("tokens of texts", () => {
     await expect(model.run({ text: given, special_tokens }, "tokenize")).rejects.toThrow(
       "One of 1001 texts has 20002 tokens, as many as all rows would have; expected 16777216 in all rows",
     );
-    await expect(model.predict(idsOf(1, 65_537), detokenize())).rejects.toThrow("Row 0 has 65537 tokens");
+    await expect(model.predict(idsOf(1, 65_537), detokenize())).rejects.toThrow("Row 1 has 65537 tokens");
     await model.close();
   });
 

@@ -163,7 +163,7 @@ describe("POST /predict", () => {
     expect([status, JSON.parse(`${many}`).age.length]).toEqual([200, 50_000]);
     expect(await ask("homes", '{"columns": ["age", "size"], "data": [[1]]}')).toEqual([
       400,
-      expect.stringContaining("row 0 of dataframe_split has 1 values for 2 columns"),
+      expect.stringContaining("row 1 of dataframe_split has 1 values for 2 columns"),
     ]);
     expect(await ask("own", '{"columns": [1.5], "data": [2]}')).toEqual([200, '{"columns":[1.5],"data":[2.0]}']);
     expect(await ask("kept", '{"index": [1.5], "x": [2]}')).toEqual([200, '{"index":[1.5],"x":[2.0]}']);

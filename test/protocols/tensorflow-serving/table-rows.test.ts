@@ -60,6 +60,19 @@ describe("rows of a table", () => {
     expect(() => read('{"instances": [[2.5, ["b"]]]}', TABLE)).toThrow("unexpected level");
   });
 
+  it("are named by their numbers from 1, with the column, where a value does not fit", () => {
+    const wanted: Signature = {
+      isTabular: true,
+      inputs: [
+        { name: "n", dtype: "int64", shape: [-1] },
+        { name: "c", dtype: "bytes", shape: [-1] },
+      ],
+    };
+    expect(() => read('{"instances": [["n", "c"], [1, "a"], [2.5, "b"]]}', wanted, { isCsv: true })).toThrow(
+      'Row 2, "n": JSON Value: 2.5 Type: Number is not of expected type: int64',
+    );
+  });
+
   it("may be an object of lists, one for each column", () => {
     const frame = '{"instances": [{"c": ["a", null], "d": ["x", "y"]}, {"d": ["z"], "c": ["b"]}]}';
     expect(read(frame, NUMBERED)).toMatchObject({
