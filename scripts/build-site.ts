@@ -1,23 +1,26 @@
 /**
  * `npm run site`: the documents as a static site in `.cache/site/dist`, by VitePress, which it installs there. Fails
- * for a link that leads nowhere. The newest version is served at the root; `--base /0.1.0/` makes the site of one that
- * is kept below its number.
+ * for a link that leads nowhere. This version lies at the root, and each other one that has a tag below its number, as its
+ * own `npm run site -- --base /0.1.0/` makes it.
  */
-import { mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { cpSync, mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { parseArgs } from "node:util";
 import { runCommand } from "../test/helpers/run-command.ts";
+import { checkOutTags } from "./site/kept-versions.ts";
 import { sideBar, versionMenu } from "./site/navigation.ts";
 import { SitePages } from "./site/site-pages.ts";
 
 const VITEPRESS = { vitepress: "1.6.4" };
 const FOLDER = ".cache/site";
 const SOURCE = join(FOLDER, "pages");
+const KEPT = join(FOLDER, "kept");
 
 const { values } = parseArgs({ options: { base: { type: "string", default: "/" } } });
 const { version } = JSON.parse(readFileSync("package.json", "utf8"));
+const isKept = values.base !== "/";
 // One that is kept does not know of later ones.
-const tags = values.base === "/" ? runCommand("git", ["tag", "--list", "v*", "--sort=-v:refname"]).trim() : "";
+const kept = isKept ? [] : checkOutTags(version, KEPT);
 
 mkdirSync(FOLDER, { recursive: true });
 writeFileSync(join(FOLDER, "package.json"), JSON.stringify({ private: true, type: "module", dependencies: VITEPRESS }));
@@ -43,7 +46,7 @@ const config = {
       { text: "Hooks", link: "/docs/hooks" },
       { text: "Commands", link: "/docs/commands" },
       { text: "Comparison", link: "/docs/comparison" },
-      versionMenu(version, tags === "" ? [] : tags.split("\n")),
+      versionMenu(version, { others: kept.map((other) => other.version), isKept }),
     ],
   },
 };
@@ -64,4 +67,11 @@ writeFileSync(
   'import Theme from "vitepress/theme";\nimport "./style.css";\n\nexport default Theme;\n',
 );
 console.log(runCommand(join(FOLDER, "node_modules/.bin/vitepress"), ["build", SOURCE]).trim());
+for (const other of kept) {
+  runCommand(process.execPath, ["--import", "tsx", "scripts/build-site.ts", "--base", `/${other.version}/`], {
+    cwd: other.folder,
+  });
+  cpSync(join(other.folder, FOLDER, "dist"), join(FOLDER, "dist", other.version), { recursive: true });
+  console.log(`version ${other.version} lies below /${other.version}/`);
+}
 console.log(`${pages.titles.size} pages: ${FOLDER}/dist; to read them: npx vite preview --outDir dist, in ${FOLDER}`);

@@ -10,8 +10,6 @@ import { dirname, extname, join, normalize } from "node:path/posix";
 import { chromium, type Page } from "playwright-core";
 
 const DIST = ".cache/site/dist";
-/** The site of another version, which is kept where this one is served. */
-const OTHER_VERSION = /^\/\d+\.\d+\.\d+\/$/;
 const { version } = JSON.parse(readFileSync("package.json", "utf8"));
 const TYPES: Readonly<Record<string, string>> = {
   ".html": "text/html",
@@ -43,7 +41,6 @@ function lostLinks(): string[] {
 }
 
 function leads(page: string, link: string): boolean {
-  if (OTHER_VERSION.test(link)) return true;
   const [path = "", mark = ""] = link.replaceAll("&amp;", "&").split("#");
   const target = path === "" ? page : pageAt(path.startsWith("/") ? path.slice(1) : join(dirname(page), path));
   if (!files.has(target)) return false;

@@ -57,9 +57,16 @@ export function sideBar(titles: ReadonlyMap<string, string>) {
   ];
 }
 
+/** The other versions that a site has, and whether it is itself one that is kept below its number. */
+interface OtherVersions {
+  readonly others?: readonly string[];
+  readonly isKept?: boolean;
+}
+
 /** Menu of the bar at the top: this version, what is new in it, and the sites of others below their numbers. */
-export function versionMenu(version: string, tags: readonly string[]) {
-  const others = tags.map((tag) => tag.replace(/^v/, "")).filter((other) => other !== version);
+export function versionMenu(version: string, { others = [], isKept = false }: OtherVersions = {}) {
   const links = others.map((other) => ({ text: other, link: `/${other}/`, target: "_self" }));
-  return { text: version, items: [{ text: "Changelog", link: "/CHANGELOG" }, ...links] };
+  // VitePress puts the base before every link but those to a new tab.
+  const newest = isKept ? [{ text: "The newest version", link: "/", target: "_blank" }] : [];
+  return { text: version, items: [{ text: "Changelog", link: "/CHANGELOG" }, ...links, ...newest] };
 }

@@ -64,7 +64,7 @@ describe.each(Object.entries(TOOLS))("the page's program in %s", (language, [fil
     expect(plain.match(/-7\b/g)).toHaveLength(40);
     const sent = await run(FILE);
     expect(sent).toContain("AP8H");
-    expect(sent.replace(/\s|\.0\b/g, "")).toContain('"shape":[2,2],"data":[1,2,3,4]');
+    expect(sent.replace(/\s|\.0\b/g, "")).toMatch(/.shape.:\[2,2\],.data.:\[1,2,3,4\]/);
     writeFileSync(`${folder}/a photo's.bin`, Uint8Array.of(0, 255, 251));
     expect(await run(TEXT)).toContain("AP_7");
   });

@@ -33,11 +33,12 @@ test("commands of the site are in fences of their language, which have a button 
 });
 
 test("the menu of versions has this one, what is new in it, and the places of others", () => {
-  expect(versionMenu("0.2.0", ["v0.2.0", "v0.1.0"])).toEqual({
+  expect(versionMenu("0.2.0", { others: ["0.1.0"] })).toEqual({
     text: "0.2.0",
     items: [
       { text: "Changelog", link: "/CHANGELOG" },
       { text: "0.1.0", link: "/0.1.0/", target: "_self" },
     ],
   });
+  expect(versionMenu("0.1.0", { isKept: true }).items.at(-1)).toMatchObject({ link: "/", target: "_blank" });
 });
