@@ -1,7 +1,7 @@
 /**
  * `npm run site`: the documents as a static site in `.cache/site/dist`, by VitePress, which it installs there. Fails
- * for a link that leads nowhere. This version lies at the root, and each other one that has a tag below its number, as its
- * own `npm run site -- --base /0.1.0/` makes it.
+ * for a link that leads nowhere. This version lies at the root, and each other one that has a tag below its number, as
+ * its own `npm run site -- --base /0.1.0/` makes it.
  */
 import { cpSync, mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
