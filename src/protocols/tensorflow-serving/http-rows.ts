@@ -163,7 +163,7 @@ export function readNamedColumns(columns: JsonObject, known: KnownInputs, budget
 /** The rules for a column of rows: the error of a value says in which row it came, and counts rows as people do. */
 function inRows(name: string, rules: JsonTensorRules): JsonTensorRules {
   const refuse: JsonTensorRules["refuse"] = (mismatch) => {
-    const cause = rules.refuse(mismatch);
+    const cause = ServingError.from(rules.refuse(mismatch));
     const message = `Row ${(mismatch.path[0] ?? 0) + 1}, ${dumpJson(name)}: ${cause.message}`;
     return new ServingError(cause.code, message, { cause, details: cause.details });
   };
