@@ -291,9 +291,7 @@ export async function fromTokenRows(
     if (turns.isOver()) await turns.next();
     const length = Math.min(width, Number(count.data[row] ?? 0));
     if (length > MAX_DECODED)
-      throw invalidArgument(
-        `Row ${row + 1} has ${length} tokens; expected ${MAX_DECODED} at most: send them in pieces.`,
-      );
+      throw invalidArgument(`Row ${row + 1} has ${length} tokens; expected ${MAX_DECODED} at most: send it in parts.`);
     const ids = tokens.data.subarray(row * width, row * width + Math.max(0, length));
     texts.push(new TextEncoder().encode(tokenizer.decode(ids, { specialTokens: true })));
   }

@@ -30,7 +30,7 @@ export async function listRemoteModels(
   }
 }
 
-/** Bytes of a list of models, of which the main thread reads what is asked for. */
+/** Bytes of a list of models, which the main thread reads as far as it is asked. */
 const MAX_LIST_BYTES = 4 * 1024 * 1024;
 
 function tooMuchTold(bytes: number): ServingError {

@@ -117,7 +117,7 @@ interface Lent extends MessageContext {
   readonly known: () => Promise<InferenceService>;
 }
 
-/** Requests that are answered with what is known of the models. */
+/** Requests that are answered from the list of models. */
 const ABOUT_MODELS: readonly unknown[] = ["tools/list", "tools/call"];
 
 async function answerOne(message: Message, context: Lent): Promise<HttpAnswer> {
