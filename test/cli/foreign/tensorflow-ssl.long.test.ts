@@ -1,9 +1,10 @@
-import { execFile } from "node:child_process";
+import { type ChildProcess, spawn } from "node:child_process";
+import { once } from "node:events";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
+import { createInterface } from "node:readline";
 import { fileURLToPath } from "node:url";
-import { promisify } from "node:util";
-import { describe, expect, it } from "vitest";
+import { afterAll, describe, expect, it } from "vitest";
 import { probePort } from "../../../src/cli/addresses/probe-port.ts";
 import { tempFolder } from "../../helpers/temp-folder.ts";
 import { missingTensorflow, TENSORFLOW_PYTHON } from "../../helpers/tensorflow-python.ts";
@@ -33,15 +34,27 @@ async function start(more: string) {
   return { addresses: [`localhost:${port}`, `unix:${socket}`], restPort };
 }
 
-async function predict(address: string, ...client: string[]): Promise<string> {
-  const { stdout } = await promisify(execFile)(TENSORFLOW_PYTHON, [SCRIPT, address, tlsPath("ca.pem"), ...client]);
-  return stdout.trim();
+/** One process for all calls, since importing TensorFlow takes most of the time; each has a channel of its own. */
+let client: ChildProcess | undefined;
+let answers: AsyncIterator<string> | undefined;
+afterAll(async () => {
+  client?.stdin?.end();
+  if (client !== undefined) await once(client, "exit");
+});
+
+async function predict(address: string, ...own: readonly string[]): Promise<unknown> {
+  const env = { ...process.env, TF_CPP_MIN_LOG_LEVEL: "3" };
+  client ??= spawn(TENSORFLOW_PYTHON, [SCRIPT], { env, stdio: ["pipe", "pipe", "inherit"] });
+  answers ??= createInterface({ input: client.stdout! })[Symbol.asyncIterator]();
+  client.stdin!.write(`${JSON.stringify([address, tlsPath("ca.pem"), ...own])}\n`);
+  const { value } = await answers.next();
+  return JSON.parse(value);
 }
 
 describe.skipIf(missing)("grpcio, with an ssl_config_file of tensorflow_model_server", () => {
   it("gets answers over TLS on the port and on the Unix socket, while REST is plain", async () => {
     const { addresses, restPort } = await start("client_verify: false");
-    for (const address of addresses) expect(await predict(address)).toBe("[2.5, 3.0, 4.5]");
+    for (const address of addresses) expect(await predict(address)).toEqual([2.5, 3, 4.5]);
     const url = `http://127.0.0.1:${restPort}/v1/models/half:predict`;
     const answer = await fetch(url, { method: "POST", body: '{"instances": [1.0, 2.0, 5.0]}' });
     expect(await answer.json()).toEqual({ predictions: [2.5, 3, 4.5] });
@@ -49,7 +62,7 @@ describe.skipIf(missing)("grpcio, with an ssl_config_file of tensorflow_model_se
 
   it("needs a certificate where the file says so", async () => {
     const { addresses } = await start(`custom_ca: ${pasted("ca.pem")} client_verify: true`);
-    expect(await predict(addresses[0]!, ...CLIENT)).toBe("[2.5, 3.0, 4.5]");
+    expect(await predict(addresses[0]!, ...CLIENT)).toEqual([2.5, 3, 4.5]);
     expect(await predict(addresses[0]!)).toBe("UNAVAILABLE");
   });
 });
