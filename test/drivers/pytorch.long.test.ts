@@ -8,6 +8,7 @@ import { createSilentLogger } from "../../src/observability/logger.ts";
 import { createTensor, type Tensor } from "../../src/tensor/tensor.ts";
 import { findPython } from "../helpers/find-python.ts";
 import { tempFolder } from "../helpers/temp-folder.ts";
+import { warmPython } from "../helpers/warm-python.ts";
 import { makeZip } from "../storage/runtimes/make-zip.ts";
 import { describeDriver } from "./driver-contract.ts";
 import { expectTensors } from "./expect-tensors.ts";
@@ -55,8 +56,9 @@ await describeDriver({
 });
 
 describe.skipIf(python === undefined)("the pytorch driver", () => {
+  const warm = warmPython(python, "torch");
   const load = (name: string, options: Record<string, string> = {}) =>
-    loadModel("pytorch", name.includes("/") ? name : file(name), { options: { python: python ?? "", ...options } });
+    loadModel("pytorch", name.includes("/") ? name : file(name), { options: { python: warm, ...options } });
 
   /** One net in every form that this torch has, the others in one. */
   const forms = Object.entries(cases).flatMap(([net, each]) =>
@@ -97,7 +99,7 @@ describe.skipIf(python === undefined)("the pytorch driver", () => {
 
   async function loadBatched(inputs: string) {
     const { driver } = await findDriver("pytorch");
-    const options = { python: python ?? "", inputs, batch: "4" };
+    const options = { python: warm, inputs, batch: "4" };
     const source = { driver, path: file("net.script.pt"), options, threads: 1 };
     const model = await loadHostedModel(source, createSilentLogger());
     onTestFinished(() => model.close());
@@ -224,7 +226,7 @@ describe.skipIf(python === undefined)("the pytorch driver", () => {
     ],
   ])("refuses TorchScript that %s", async (_what, method, message) => {
     const place = tempFolder({ "net.py": scriptOf(method) });
-    execFileSync(python ?? "", [`${place}/net.py`, `${place}/net.pt`], { stdio: ["ignore", "ignore", "pipe"] });
+    execFileSync(warm, [`${place}/net.py`, `${place}/net.pt`], { stdio: ["ignore", "ignore", "pipe"] });
     await expect(load(`${place}/net.pt`)).rejects.toMatchObject({
       code: "failed_precondition",
       message: expect.stringMatching(message),
@@ -233,7 +235,7 @@ describe.skipIf(python === undefined)("the pytorch driver", () => {
 
   it("runs TorchScript whose author has another word for self", async () => {
     const place = tempFolder({ "net.py": scriptOf("def forward(this, x):\n    return x + 1") });
-    execFileSync(python ?? "", [`${place}/net.py`, `${place}/net.pt`], { stdio: ["ignore", "ignore", "pipe"] });
+    execFileSync(warm, [`${place}/net.py`, `${place}/net.pt`], { stdio: ["ignore", "ignore", "pipe"] });
     const model = await load(`${place}/net.pt`);
     expectTensors(await predict(model, { x: rows(1, 1, 2) }), { output: rows(1, 2, 3) });
   });
