@@ -21,8 +21,17 @@ const FORMS: Readonly<Record<string, (path: string) => string>> = {
   },
   "a file URL": (path) => `file://${path}`,
 };
+const isAbsolute = (form: string) => !form.startsWith("relative");
 /** Forms that make sense for TensorFlow Serving, which refuses relative ones. */
-const ABSOLUTE = Object.keys(FORMS).filter((form) => !form.startsWith("relative"));
+const ABSOLUTE = Object.keys(FORMS).filter(isAbsolute);
+
+/** Several forms at once, for settings that take one path for each start of the program. */
+const DENSE: typeof FORMS = {
+  "relative with a slash": (path) => `./${relative(".", path)}/`,
+  "a step up with doubled slashes": (path) => `${path}/../${basename(path)}/`.replaceAll("/", "//"),
+  "a link": FORMS["a link"] as (path: string) => string,
+  "a file URL": FORMS["a file URL"] as (path: string) => string,
+};
 
 /** `models/half/1/model.onnx`, hooks, and folders for what the server writes. */
 function place(model = "half"): string {
@@ -71,17 +80,17 @@ function fileIn(folder: string, name: string): string {
   return `${folder.replace(/\/$/, "")}/${name}`;
 }
 
-const TABLE = SETTINGS.flatMap(([name, args]) => Object.keys(FORMS).map((form) => [name, form, args] as const));
+const TABLE = SETTINGS.flatMap(([name, args]) => Object.keys(DENSE).map((form) => [name, form, args] as const));
 
 test.each(TABLE)("%s takes a path that is %s", async (_name, form, args) => {
   const root = place();
-  const given = args((folder) => FORMS[form]?.(join(root, folder)) as string);
+  const given = args((folder) => DENSE[form]?.(join(root, folder)) as string);
   const program = startKserving([...given, ...FREE, "--fail-fast"]);
   await program.event("ready");
 });
 
-test.each(Object.keys(FORMS))("SM_MODEL_DIR takes a path that is %s", async (form) => {
-  const path = FORMS[form]?.(join(place(), "models")) as string;
+test.each(Object.keys(DENSE))("SM_MODEL_DIR takes a path that is %s", async (form) => {
+  const path = DENSE[form]?.(join(place(), "models")) as string;
   const env = { SM_MODEL_DIR: path, SAGEMAKER_BIND_TO_PORT: "0", KSERVING_PORT: "0" };
   const { http } = await startKserving(["serve"], env).event("ready");
   expect((await fetch(`${http}/ping`)).status).toBe(200);
@@ -116,10 +125,10 @@ describe("in a configuration", () => {
     await expectReady(file, entries.length);
   });
 
-  test.each(Object.keys(FORMS))("the file's own folder may be %s", async (form) => {
+  test.each(Object.keys(DENSE))("the file's own folder may be %s", async (form) => {
     const root = place();
     writeFileSync(join(root, "models/models.yaml"), "models:\n  - name: half\n    path: half\n");
-    const file = fileIn(FORMS[form]?.(join(root, "models")) as string, "models.yaml");
+    const file = fileIn(DENSE[form]?.(join(root, "models")) as string, "models.yaml");
     await startKserving(["--config", file, ...FREE, "--fail-fast"]).event("ready");
   });
 });
@@ -146,12 +155,12 @@ const PROGRAMS: readonly (readonly [command: string, said: RegExp, args: (path: 
 
 test.each(
   PROGRAMS.flatMap(([command, said, args]) =>
-    (command.startsWith("tensorflow") ? ABSOLUTE : Object.keys(FORMS)).map(
-      (form) => [command, form, said, args] as const,
-    ),
+    Object.keys(DENSE)
+      .filter((form) => !command.startsWith("tensorflow") || isAbsolute(form))
+      .map((form) => [command, form, said, args] as const),
   ),
 )("%s takes a path that is %s", async (command, form, said, args) => {
-  const path = FORMS[form]?.(join(place(), "models/half")) as string;
+  const path = DENSE[form]?.(join(place(), "models/half")) as string;
   const program = startKserving([command, ...args(path, await freePort())]);
   await Promise.any([program.output(said), program.output(said, "stderr")]);
 });
