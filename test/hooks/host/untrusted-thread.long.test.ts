@@ -17,46 +17,58 @@ const threadDriver = `
     }),
   });`;
 
-/** Hooks that do `attack` when a request asks for it, and never answer that request. */
-const attackedBy = (attack: string) => `
+/** Hooks that do one of the attacks when a request names its place, and never answer that request. */
+const attackedBy = (attacks: readonly string[]) => `
+  const attacks = [${attacks.map((attack) => `() => ${attack}`).join(", ")}];
   export async function preprocess(inputs: any) {
     if (inputs.attack === undefined) return { x: inputs.x };
-    ${attack};
+    attacks[inputs.attack.data[0]]();
     await new Promise(() => {});
   }`;
 
-async function expectOneLostThread(source: string): Promise<void> {
+/** One after the other, on hooks and a model that all of them share. */
+async function expectLostThreads(attacks: Readonly<Record<string, string>>): Promise<void> {
   const driver = join(tempFolder({ "double.ts": threadDriver }), "double.ts");
-  const servable = await startHookThreads(source, { stages: [{ driver }] });
+  const servable = await startHookThreads(attackedBy(Object.values(attacks)), { stages: [{ driver }] });
   expect(await ask(servable, { x: [1] })).toEqual({ y: [2] });
-  const attack = run(servable, { kind: "tensors", tensors: toTensors({ attack: 1 }) });
-  await expect(attack).rejects.toMatchObject({ code: "unavailable" });
-  expect(await ask(servable, { x: [2] })).toEqual({ y: [4] });
+  for (const [index, name] of Object.keys(attacks).entries()) {
+    const attack = run(servable, { kind: "tensors", tensors: toTensors({ attack: index }) });
+    await expect(attack, name).rejects.toMatchObject({ code: "unavailable" });
+    expect(await ask(servable, { x: [2] }), name).toEqual({ y: [4] });
+  }
 }
 
 const PORTS = ["control", "requests", "model"] as const;
 /** A frame with one record: its kind and id, without plain data and tensors. */
 const record = (kind: number, id: number) => `Int32Array.of(1, 24, ${kind}, ${id}, 0, 0).buffer`;
 
-describe.each(PORTS.map((name, index) => [name, index] as const))("on the %s port", (_, index) => {
-  test.each([
-    ["a text", '"hello"'],
-    ["an object with names of our own", '{ log: { level: "__proto__", message: {}, fields: null } }'],
-    ["a list without end", "new Array(2 ** 32 - 1)"],
-    ["what contains itself", "(() => { const it: any = []; it.push(it); return it; })()"],
-    ["a frame that claims 2^30 records", "Int32Array.of(2 ** 30, 8).buffer"],
-    ["shared memory", "new SharedArrayBuffer(64)"],
-    ["a record of an unknown kind", record(99, 1)],
-  ])("%s costs the hook thread that sent it, and nothing else", async (_, message) => {
-    await expectOneLostThread(attackedBy(`(process as any)._getActiveHandles()[${index}].postMessage(${message})`));
-  });
-});
+/** A statement that posts a message by the port of this place. */
+const posts = (port: number, message: string) =>
+  `(process as any)._getActiveHandles()[${port}].postMessage(${message})`;
 
-test.each([
-  ["an answer to a request that was not made", record(0, 12345)],
-  ["an error without code and message", record(1, 1)],
-])("%s costs the hook thread that sent it", async (_, message) => {
-  await expectOneLostThread(attackedBy(`(process as any)._getActiveHandles()[1].postMessage(${message})`));
+const MESSAGES = {
+  "a text": '"hello"',
+  "an object with names of our own": '{ log: { level: "__proto__", message: {}, fields: null } }',
+  "a list without end": "new Array(2 ** 32 - 1)",
+  "what contains itself": "(() => { const it: any = []; it.push(it); return it; })()",
+  "a frame that claims 2^30 records": "Int32Array.of(2 ** 30, 8).buffer",
+  "shared memory": "new SharedArrayBuffer(64)",
+  "a record of an unknown kind": record(99, 1),
+};
+
+test.each(PORTS.map((name, index) => [name, index] as const))(
+  "a message of no known form on the %s port costs the hook thread that sent it, and nothing else",
+  async (_, port) => {
+    const attacks = Object.entries(MESSAGES).map(([name, message]) => [name, posts(port, message)] as const);
+    await expectLostThreads(Object.fromEntries(attacks));
+  },
+);
+
+test("an answer to a request that was not made, or an error without code and message, costs the hook thread that sent it", async () => {
+  await expectLostThreads({
+    "an answer to a request that was not made": posts(1, record(0, 12345)),
+    "an error without code and message": posts(1, record(1, 1)),
+  });
 });
 
 test("what a hook posts to its parent port goes nowhere", async () => {
