@@ -1,7 +1,6 @@
 import { describe, expect, it, onTestFinished } from "vitest";
 import { createMessageClient } from "../../../src/client/remote/grpc-client.ts";
 import { defineHooks } from "../../../src/hooks/hooks.ts";
-import type { ServerOptions } from "../../../src/server/server-options.ts";
 import { parseTolerances } from "../../../src/tools/replay/compare-tensors.ts";
 import { runReplay } from "../../../src/tools/replay/run-replay.ts";
 import { missingRuntime } from "../../drivers/missing-runtime.ts";
@@ -9,7 +8,7 @@ import { tensorflowRuntime } from "../../drivers/tensorflow/native/tensorflow-ru
 import { tensorflowModel } from "../../drivers/tensorflow/tensorflow-cases.ts";
 import { connect } from "../../grpc/byte-client.ts";
 import type { Plain } from "../../grpc/oracle.ts";
-import { startServer } from "../../helpers/start-server.ts";
+import { shareServer, startServer } from "../../helpers/start-server.ts";
 import { tempFolder } from "../../helpers/temp-folder.ts";
 import { logFiles, readLogs } from "../../observability/request-log/recorded-files.ts";
 import { connectService } from "./connect-service.ts";
@@ -26,14 +25,17 @@ function floats(values: readonly number[]): Plain {
 const fed = (name: string, tensor: Plain) => ({ name, tensor });
 
 describe.skipIf(missing !== undefined)("SessionRun of a graph in libtensorflow", async () => {
-  const graph = async (name = "half_plus_two", hooks?: ServerOptions["hooks"]) => {
-    const options = { engine: "native", tensorflow_lib: await tensorflowRuntime() };
-    const path = tensorflowModel(name);
-    const server = await startServer({
-      models: { half: { driver: "tensorflow", path, options, ...(hooks && { hooks }) } },
-    });
-    return connectService(server, "SessionService");
-  };
+  const options = { engine: "native", tensorflow_lib: missing === undefined ? await tensorflowRuntime() : "" };
+  const model = (name: string) => ({ driver: "tensorflow", path: tensorflowModel(name), options });
+  const hooks = defineHooks({ preprocess: (inputs) => inputs });
+  const started = shareServer(() => ({
+    models: {
+      half: model("half_plus_two"),
+      windows: model("windows"),
+      hooked: { ...model("half_plus_two"), hooks },
+    },
+  }));
+  const graph = async () => connectService(await started(), "SessionService");
 
   it("feeds and fetches tensors by their names, in the order of the fetches", async () => {
     const call = await graph();
@@ -56,10 +58,8 @@ describe.skipIf(missing !== undefined)("SessionRun of a graph in libtensorflow",
 
   it("is recorded in its own form, and answers the same when it is sent again", async () => {
     const folder = tempFolder();
-    const options = { engine: "native", tensorflow_lib: await tensorflowRuntime() };
-    const half = { driver: "tensorflow", path: tensorflowModel("half_plus_two"), options };
     const requestLog = { prefix: `${folder}/` };
-    const server = await startServer({ models: { half }, requestLog });
+    const server = await startServer({ models: { half: model("half_plus_two") }, requestLog });
     const request = { ...spec("half"), feed: [fed("x:0", floats([2, 4]))], fetch: ["y:0", "Mul"], target: ["y"] };
     await connectService(server, "SessionService")("SessionRun", request);
     const kinds = async () => (await readLogs(...logFiles(folder))).map(({ kind }) => kind);
@@ -126,7 +126,8 @@ describe.skipIf(missing !== undefined)("SessionRun of a graph in libtensorflow",
   });
 
   it("ends a run at the time that the options set", async () => {
-    const call = await graph("endless");
+    // Of its own, since its run goes on until it closes.
+    const call = connectService(await startServer({ models: { half: model("endless") } }), "SessionService");
     const feed = [fed("serving_default_x:0", { dtype: "DT_FLOAT", float_val: [1] })];
     const request = { ...spec("half"), feed, fetch: ["PartitionedCall:0"], options: { timeout_in_ms: 50 } };
     await expect(call("SessionRun", request)).rejects.toMatchObject({ code: 4 });
@@ -139,11 +140,11 @@ describe.skipIf(missing !== undefined)("SessionRun of a graph in libtensorflow",
     ["conv_3d_x", "StatefulPartitionedCall_1", "Conv3D"],
     ["depthwise_x", "StatefulPartitionedCall_2", "DepthwiseConv2dNative"],
   ])("refuses sizes that would end the process: %s", async (input, output, operation) => {
-    const call = await graph("windows");
+    const call = await graph();
     const run = (size: number) => {
       const dim = [1, ...Array<number>(operation.endsWith("3D") ? 3 : 2).fill(size), 2].map((each) => ({ size: each }));
       const tensor = { dtype: "DT_FLOAT", tensor_shape: { dim }, float_val: [1] };
-      return call("SessionRun", { ...spec("half"), feed: [fed(input, tensor)], fetch: [output] });
+      return call("SessionRun", { ...spec("windows"), feed: [fed(input, tensor)], fetch: [output] });
     };
     await expect(run(2)).rejects.toMatchObject({
       code: 3,
@@ -153,8 +154,8 @@ describe.skipIf(missing !== undefined)("SessionRun of a graph in libtensorflow",
   });
 
   it("is refused for a model with hooks", async () => {
-    const call = await graph("half_plus_two", defineHooks({ preprocess: (inputs) => inputs }));
-    await expect(call("SessionRun", { ...spec("half"), fetch: ["y:0"] })).rejects.toMatchObject({
+    const call = await graph();
+    await expect(call("SessionRun", { ...spec("hooked"), fetch: ["y:0"] })).rejects.toMatchObject({
       code: 12,
       details: expect.stringContaining("it has hooks, which such a run would leave out"),
     });

@@ -22,17 +22,13 @@ async function serve(name: string, args: readonly string[] = []) {
 }
 
 describe.skipIf(missing !== undefined)("a server with TensorFlow", () => {
-  it("says which engine serves the model and why", async () => {
-    const { program } = await serve("counter");
+  it("says which engine serves the model and why, and serves it in two copies, whose variables are apart", async () => {
+    const { program, ask } = await serve("counter", ["--instances", "2"]);
     expect(await program.event("the native engine serves the model")).toMatchObject({
       format: "saved-model",
       reason: "libtensorflow was found by KSERVING_TENSORFLOW_LIB",
     });
     expect(await program.event("TensorFlow is loaded")).toMatchObject({ version: expect.stringMatching(/^2\./) });
-  });
-
-  it("serves one model in two copies, whose variables are apart", async () => {
-    const { ask } = await serve("counter", ["--instances", "2"]);
     const answers = await Promise.all(Array.from({ length: 6 }, () => ask([1]).then((answer) => answer.json())));
     const first = answers.filter((answer) => (answer as { outputs: number }).outputs === 4);
     expect(first).toHaveLength(2);

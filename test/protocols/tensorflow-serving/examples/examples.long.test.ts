@@ -1,9 +1,8 @@
 import { describe, expect, it } from "vitest";
 import { defineHooks } from "../../../../src/hooks/hooks.ts";
-import type { Server } from "../../../../src/server/server.ts";
 import { createTensor, type Tensor } from "../../../../src/tensor/tensor.ts";
 import type { Plain } from "../../../grpc/oracle.ts";
-import { startServer } from "../../../helpers/start-server.ts";
+import { shareServer, startServer } from "../../../helpers/start-server.ts";
 import { connectService } from "../connect-service.ts";
 
 /** Takes serialised tf.Examples, and gives outputs of the names that TensorFlow's exporters have for these APIs. */
@@ -20,15 +19,14 @@ const serialized = defineHooks({
   },
 });
 
-const start = () =>
-  startServer({
-    models: {
-      half: { path: "test/fixtures/models/half-plus-two.onnx" },
-      any: { driver: "null" },
-      raw: { driver: "null", hooks: serialized },
-    },
-    workers: 0,
-  });
+const start = shareServer(() => ({
+  models: {
+    half: { path: "test/fixtures/models/half-plus-two.onnx" },
+    any: { driver: "null" },
+    raw: { driver: "null", hooks: serialized },
+  },
+  workers: 0,
+}));
 
 const example = (features: Plain): Plain => ({ features: { feature: features } });
 const x = (...value: number[]) => example({ x: { float_list: { value } } });
@@ -40,8 +38,8 @@ const EMPTY_BYTES = 2;
 const listed = (...examples: Plain[]) => ({ example_list: { examples } });
 const request = (name: string, input: Plain, signature_name = "") => ({ model_spec: { name, signature_name }, input });
 
-async function ask(method: string, message: Plain, server?: Server): Promise<Plain> {
-  return connectService(server ?? (await start()), "PredictionService")(method, message);
+async function ask(method: string, message: Plain): Promise<Plain> {
+  return connectService(await start(), "PredictionService")(method, message);
 }
 
 const spec = (name: string) => ({ name, signature_name: "serving_default", version: { value: "1" } });
