@@ -6,6 +6,7 @@ import { findPython } from "../helpers/find-python.ts";
 import { missingPython } from "../helpers/missing-python.ts";
 import { startServer } from "../helpers/start-server.ts";
 import { tempFolder } from "../helpers/temp-folder.ts";
+import { warmPython } from "../helpers/warm-python.ts";
 import { predict } from "./predict.ts";
 import { loadModel } from "./python/load-model.ts";
 
@@ -54,7 +55,8 @@ describe("a folder of MLflow", () => {
 });
 
 describe.skipIf(!hasMlflow)("the mlflow driver", () => {
-  const options = { python, allow_pickle: "true" };
+  const warm = warmPython(python, "mlflow.pyfunc");
+  const options = { python: warm, allow_pickle: "true" };
 
   it("runs a model of the user's own code on columns of the signature's types", async () => {
     const model = await loadModel("mlflow", own, { options });
@@ -156,7 +158,7 @@ describe.skipIf(!hasMlflow)("the mlflow driver", () => {
   });
 
   it("refuses to run code that was not declared trustworthy, and a folder that MLflow cannot load", async () => {
-    await expect(loadModel("mlflow", own, { options: { python } })).rejects.toThrow(/-o allow_pickle=true/);
+    await expect(loadModel("mlflow", own, { options: { python: warm } })).rejects.toThrow(/-o allow_pickle=true/);
     await expect(loadModel("mlflow", "test/fixtures/models", { options })).rejects.toThrow(/^MLflow .* cannot load/);
   });
 });

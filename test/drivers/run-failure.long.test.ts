@@ -13,6 +13,7 @@ import { numericLayout } from "../../src/tensor/dtype.ts";
 import { createTensor, createTensors, elementCount, type Tensors } from "../../src/tensor/tensor.ts";
 import { findPython } from "../helpers/find-python.ts";
 import { tempFolder } from "../helpers/temp-folder.ts";
+import { warmPython } from "../helpers/warm-python.ts";
 import { makeEstimators } from "./python/estimators.ts";
 import { makeTorchCases } from "./pytorch/torch-cases.ts";
 
@@ -78,7 +79,8 @@ describe("inputs of sizes that do not fit are the client's fault", () => {
 const python = findPython("Faults of shapes in Python", ["sklearn", "xgboost", "lightgbm", "torch"]);
 
 describe.skipIf(python === undefined)("in Python too", { timeout: 60_000 }, () => {
-  const options = { python: python ?? "", allow_pickle: "true" };
+  const warm = warmPython(python, "joblib", "sklearn", "xgboost", "lightgbm", "torch");
+  const options = { python: warm, allow_pickle: "true" };
   const given: Given = { x: ["float32", 1, 2] };
   const estimators = python === undefined ? undefined : makeEstimators(python, "sklearn", "xgboost", "lightgbm");
   const torch = python === undefined ? undefined : makeTorchCases(python);

@@ -1,6 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { createTensor } from "../../src/tensor/tensor.ts";
 import { findPython } from "../helpers/find-python.ts";
+import { warmPython } from "../helpers/warm-python.ts";
 import { expectTensors } from "./expect-tensors.ts";
 import { predict } from "./predict.ts";
 import { makeEstimators } from "./python/estimators.ts";
@@ -8,7 +9,8 @@ import { loadModel } from "./python/load-model.ts";
 
 const python = findPython("The statsmodels driver", ["statsmodels"]);
 const estimators = python === undefined ? undefined : makeEstimators(python, "statsmodels");
-const options = { python: python ?? "", allow_pickle: "true" };
+const warm = warmPython(python, "statsmodels.api");
+const options = { python: warm, allow_pickle: "true" };
 const steps = (value: number) => ({ steps: createTensor("int64", [], BigInt64Array.of(BigInt(value))) });
 const size = createTensor("float32", [2], Float32Array.of(1, 2));
 const kind = createTensor("bytes", [2], [Buffer.from("no"), Buffer.from("yes")]);
@@ -46,7 +48,7 @@ describe.skipIf(estimators === undefined)("the statsmodels driver", () => {
         message,
       });
     }
-    await expect(loadModel("statsmodels", pathOf("ols.pickle"), { options: { python: python ?? "" } })).rejects.toThrow(
+    await expect(loadModel("statsmodels", pathOf("ols.pickle"), { options: { python: warm } })).rejects.toThrow(
       "-o allow_pickle=true",
     );
   });

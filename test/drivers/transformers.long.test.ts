@@ -4,15 +4,17 @@ import { describe, expect, it } from "vitest";
 import { createTensor } from "../../src/tensor/tensor.ts";
 import { findPython } from "../helpers/find-python.ts";
 import { tempFolder } from "../helpers/temp-folder.ts";
+import { warmPython } from "../helpers/warm-python.ts";
 import { expectTensors } from "./expect-tensors.ts";
 import { predict } from "./predict.ts";
 import { loadModel } from "./python/load-model.ts";
 import { makeModels } from "./python/make-models.ts";
 
 const python = findPython("The transformers driver", ["transformers", "torch"]);
-/** Each process imports torch, which takes ten seconds of an idle machine. */
+/** Importing torch takes ten seconds of an idle machine. */
 const LONG = { timeout: 180_000 };
-const options = { python: python ?? "" };
+const warm = warmPython(python, "transformers.pipelines", "torch");
+const options = { python: warm };
 const texts = (...values: string[]) =>
   createTensor(
     "bytes",
@@ -22,7 +24,7 @@ const texts = (...values: string[]) =>
 
 describe.skipIf(python === undefined)("the transformers driver", () => {
   it("answers what the pipeline of the model's task answers", LONG, async () => {
-    const cases = makeModels(python as string, "transformers");
+    const cases = makeModels(warm, "transformers");
     for (const { path, inputs, outputs } of cases) {
       const model = await loadModel("transformers", path, { options });
       expectTensors(await predict(model, inputs), outputs, 1e-5);
