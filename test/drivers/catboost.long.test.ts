@@ -4,6 +4,7 @@ import { describe, expect, it } from "vitest";
 import { createTensor } from "../../src/tensor/tensor.ts";
 import { findPython } from "../helpers/find-python.ts";
 import { tempFolder } from "../helpers/temp-folder.ts";
+import { warmPython } from "../helpers/warm-python.ts";
 import { expectTensors } from "./expect-tensors.ts";
 import { predict } from "./predict.ts";
 import { makeEstimators } from "./python/estimators.ts";
@@ -11,7 +12,7 @@ import { loadModel } from "./python/load-model.ts";
 
 const python = findPython("The catboost driver", ["catboost"]);
 const estimators = python === undefined ? undefined : makeEstimators(python, "catboost");
-const options = { python: python ?? "" };
+const options = { python: warmPython(python, "catboost") };
 
 describe.skipIf(estimators === undefined)("the catboost driver", () => {
   const { rows, pathOf, answersOf } = (estimators ?? {}) as ReturnType<typeof makeEstimators>;

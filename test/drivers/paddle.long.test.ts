@@ -4,6 +4,7 @@ import { describe, expect, it } from "vitest";
 import { createTensor } from "../../src/tensor/tensor.ts";
 import { findPython } from "../helpers/find-python.ts";
 import { tempFolder } from "../helpers/temp-folder.ts";
+import { warmPython } from "../helpers/warm-python.ts";
 import { expectTensors } from "./expect-tensors.ts";
 import { predict } from "./predict.ts";
 import { loadModel } from "./python/load-model.ts";
@@ -12,11 +13,12 @@ import { makeModels } from "./python/make-models.ts";
 const python = findPython("The paddle driver", ["paddle"]);
 /** Each process imports the library, which takes ten seconds of an idle machine. */
 const LONG = { timeout: 180_000 };
-const options = { python: python ?? "" };
+const warm = warmPython(python, "paddle", "paddle.inference");
+const options = { python: warm };
 
 describe.skipIf(python === undefined)("the paddle driver", () => {
   it("answers what Paddle answers, in its new format and in the old one", LONG, async () => {
-    for (const { path, inputs, outputs } of makeModels(python as string, "paddle")) {
+    for (const { path, inputs, outputs } of makeModels(warm, "paddle")) {
       const model = await loadModel("paddle", path, { options: { ...options, outputs: "scores" } });
       expectTensors(await predict(model, inputs), { scores: Object.values(outputs)[0] as never }, 1e-6);
       expect(model.signatures.serving_default).toEqual({

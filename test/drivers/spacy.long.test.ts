@@ -4,6 +4,7 @@ import { describe, expect, it } from "vitest";
 import { createTensor } from "../../src/tensor/tensor.ts";
 import { findPython } from "../helpers/find-python.ts";
 import { tempFolder } from "../helpers/temp-folder.ts";
+import { warmPython } from "../helpers/warm-python.ts";
 import { expectTensors } from "./expect-tensors.ts";
 import { predict } from "./predict.ts";
 import { loadModel } from "./python/load-model.ts";
@@ -12,11 +13,12 @@ import { makeModels } from "./python/make-models.ts";
 const python = findPython("The spacy driver", ["spacy"]);
 /** Each process imports the library, which takes ten seconds of an idle machine. */
 const LONG = { timeout: 180_000 };
-const options = { python: python ?? "" };
+const warm = warmPython(python, "spacy");
+const options = { python: warm };
 
 describe.skipIf(python === undefined)("the spacy driver", () => {
   it("answers what the pipeline's components found in each text", LONG, async () => {
-    for (const { path, inputs, outputs } of makeModels(python as string, "spacy")) {
+    for (const { path, inputs, outputs } of makeModels(warm, "spacy")) {
       const model = await loadModel("spacy", path, { options });
       expectTensors(await predict(model, inputs), outputs, 1e-6);
       const { inputs: taken = [], outputs: given = [] } = model.signatures.serving_default ?? {};
