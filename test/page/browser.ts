@@ -70,7 +70,7 @@ export async function seriousFindings(page: Page): Promise<readonly string[]> {
 /** All findings of axe-core, with their weight before them. */
 export async function violations(page: Page): Promise<readonly string[]> {
   // By the debugger, which the page's policy does not concern.
-  await page.evaluate(AXE);
-  const results = (await page.evaluate("axe.run()")) as AxeResults;
+  if (await page.evaluate("!globalThis.axe")) await page.evaluate(AXE);
+  const results = (await page.evaluate('axe.run({ resultTypes: ["violations"] })')) as AxeResults;
   return results.violations.map(({ id, impact, nodes }) => `${impact} ${id}: ${nodes[0]?.html}`);
 }
