@@ -61,7 +61,7 @@ export function addTextSignatures(
 function countedSignature({ inputs, outputs }: TextAnswer, mayCut: boolean): Signature {
   const isOfPairs = inputs.length > 1;
   const names = ["max_tokens", ...(mayCut ? ["dimensions"] : []), ...(isOfPairs ? ["max_text_pair_tokens"] : [])];
-  const choices: readonly TensorSpec[] = names.map((name) => ({ ...NUMBERS, name }));
+  const choices: readonly TensorSpec[] = names.map((name) => ({ ...NUMBERS, name, example: 0 }));
   const facts = [COUNT, { name: "was_cut", dtype: "bool", shape: [-1] }] as const;
   return { inputs: [...inputs, ...choices], outputs: [...outputs, ...facts] };
 }

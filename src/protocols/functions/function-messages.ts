@@ -175,7 +175,11 @@ function readError(reader: WireReader, fields: CountedFields): PartError {
   fields.read(reader, {
     [tagOf(ERROR.status, WIRE.varint)]: () => (status = reader.uint32()),
     [bytesTag(ERROR.message)]: () => (message = reader.text(MAX_TEXT_BYTES)),
-    [bytesTag(ERROR.details)]: () => (details = reader.bytes()),
+    [bytesTag(ERROR.details)]: () => {
+      const bytes = reader.bytes();
+      // Each two of them may be an object: so many tell nothing.
+      details = bytes.length > MAX_TEXT_BYTES ? NO_BYTES : bytes;
+    },
   });
   return { status, message, details };
 }

@@ -57,7 +57,7 @@ export function decodeListRequest(bytes: Uint8Array): string {
 const TURN_MS = 10;
 
 /** Returns a function that waits for the next turn of the event loop once there was enough work in this one. */
-function inTurns(): () => Promise<void> {
+export function inTurns(): () => Promise<void> {
   let begun = performance.now();
   return async () => {
     if (performance.now() - begun <= TURN_MS) return;

@@ -1,6 +1,7 @@
 import { invalidArgument, ServingError } from "../../errors.ts";
 import type { InferenceService, Lease, ModelRef, ServableState } from "../../serving/inference-service.ts";
 import type { ServableDescription } from "../../serving/servable-description.ts";
+import { inTurns } from "./model-list.ts";
 
 /** One version of a model as another server tells it; without a description it cannot answer now. */
 export interface ToldModel extends Pick<ServableState, "model" | "version" | "unavailableReason"> {
@@ -12,6 +13,8 @@ export class ToldService implements Pick<InferenceService, "index" | "acquire"> 
   readonly #told: readonly ToldModel[];
   readonly #isOne: boolean;
   readonly #lease: (ref: ModelRef) => Lease;
+  readonly #rest = inTurns();
+  #read: Promise<void> = Promise.resolve();
 
   /** `isOne` = the only one is the model that was asked for, by its name or another; `lease` makes those to run. */
   constructor(told: readonly ToldModel[], isOne: boolean, lease: (ref: ModelRef) => Lease) {
@@ -25,6 +28,10 @@ export class ToldService implements Pick<InferenceService, "index" | "acquire"> 
   /** Rejects with `not_found` for models that the server has not. */
   readonly acquire = async (ref: ModelRef): Promise<Lease> => {
     const description = this.#describe(ref);
+    // Signatures take milliseconds to read, and those of all models may be asked for at once.
+    const read = this.#read.then(this.#rest).then(() => void description.signatures);
+    this.#read = read.catch(() => {});
+    await read;
     // A name is that of the client: its server knows aliases, and which version is to answer. The only model that is
     // told need not be the only one of the server.
     const model = ref.model || description.model;

@@ -136,7 +136,6 @@ export function readInput(request: WireReader, budget: DecodeBudget): InputField
   return { head: { name, datatype, shape }, contents, place: readPlace(parameters, name) };
 }
 
-/** Dimensions, packed. */
 /** Reads packed sizes of a shape. */
 export function readSizes(reader: WireReader, shape: number[]): void {
   const sizes = reader.nested("InferInputTensor");

@@ -1,6 +1,11 @@
 import { invalidArgument } from "../../errors.ts";
 import { codecs } from "../../platform/codec-host/codec-pool.ts";
-import { isLargeBytes, LARGE_MESSAGE_BYTES, MANY_ELEMENTS } from "../../platform/codec-host/large-message.ts";
+import {
+  isLargeBytes,
+  LARGE_COPY_BYTES,
+  LARGE_MESSAGE_BYTES,
+  MANY_ELEMENTS,
+} from "../../platform/codec-host/large-message.ts";
 import { DecodeBudget, ELEMENT_BYTES } from "../../platform/limits/memory/decode-budget.ts";
 import { borrowMemory, returnMemory } from "../../platform/limits/memory/memory-pool.ts";
 import type { HeldMemory, SharedMemory } from "../../platform/shared-memory/shared-memory.ts";
@@ -77,8 +82,10 @@ export class SharedTensors {
     call.memory?.grow(byteSize);
     const raw = new Uint8Array(borrowMemory(byteSize));
     await held.read(raw);
-    if (!hasManyElements(head, byteSize)) return fromRaw(head, raw, { model, id, budget });
-    const maxBytes = budget.leftBytes;
+    // Booleans are in the budget already.
+    const own = head.datatype === "BOOL" ? new DecodeBudget(byteSize) : budget;
+    if (!hasManyElements(head, byteSize)) return fromRaw(head, raw, { model, id, budget: own });
+    const maxBytes = own.leftBytes;
     const scratchBytes = Math.min(ELEMENT_BYTES * byteSize, maxBytes);
     const { signal, memory } = call;
     return codecs.run(fromRawJob, [head, raw, { model, id, maxBytes }], {
@@ -117,6 +124,7 @@ export class SharedTensors {
 
 /** Checks if finding the elements is work for a codec thread. */
 function hasManyElements({ datatype, shape }: InputHead, bytes: number): boolean {
+  if (datatype === "BOOL") return bytes > LARGE_COPY_BYTES;
   const count = shape.reduce((product, size) => product * size, 1);
   return datatype === "BYTES" && bytes > LARGE_MESSAGE_BYTES && count > MANY_ELEMENTS;
 }

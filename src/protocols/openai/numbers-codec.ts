@@ -63,8 +63,10 @@ function readRerank(bytes: Uint8Array): RerankWish {
 /** Reads the tokens of a document that count, in Cohere's form. Functions get it as sent. */
 function readDocumentCut(body: Members): number | undefined {
   const most = body.peek("max_tokens_per_doc") ?? undefined;
-  if (most === undefined || (typeof most === "number" && Number.isSafeInteger(most) && most > 0)) return most;
-  throw body.wrong("max_tokens_per_doc", "a whole number above 0");
+  if (most === undefined) return undefined;
+  // 0 is no limit, as in vLLM.
+  if (typeof most === "number" && Number.isSafeInteger(most) && most >= 0) return most || undefined;
+  throw body.wrong("max_tokens_per_doc", "a whole number from 0 on");
 }
 
 /** The names of both sides of vLLM's pairs, newer ones behind. */

@@ -119,14 +119,14 @@ describe("a model of texts without hooks", () => {
     expect(cut[1]).toBe(cut[2]);
     expect(whole[1]).not.toBe(whole[2]);
     expect(both).toHaveLength(3);
-    expect(await ask({ max_tokens_per_doc: 4 })).toEqual([tokens, whole]);
+    for (const most of [0, 4]) expect(await ask({ max_tokens_per_doc: most })).toEqual([tokens, whole]);
   });
 
-  it("refuses to cut documents to what is no number, and by a model that cannot", async () => {
+  it("refuses to cut documents to what is no number", async () => {
     const asked = { query: "good", documents: ["good"] };
-    for (const most of [0, -1, 1.5, "3", true]) {
+    for (const most of [-1, 1.5, "3", true]) {
       const { status, body } = await post("/v1/rerank", { model: "pairs", ...asked, max_tokens_per_doc: most });
-      const message = expect.stringContaining("expected a whole number above 0");
+      const message = expect.stringContaining("expected a whole number from 0 on");
       expect([status, body.error]).toMatchObject([400, { param: "max_tokens_per_doc", message }]);
     }
   });
