@@ -143,7 +143,8 @@ async function runMany(name: string, simulation: Simulation, ms: number): Promis
   if (failed === undefined) return 0;
   const { seed, first } = failed;
   console.log(flags.brief ? `seed ${seed}: ${first}` : `npm run check -- simulation --of ${name} --seed ${seed}`);
-  return flags.brief ? 1 : replay(simulation, seed);
+  if (!flags.brief) await replay(simulation, seed);
+  return 1;
 }
 
 function print({ trace, steps, violations, known }: Report): void {

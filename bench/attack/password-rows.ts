@@ -57,6 +57,8 @@ export const PASSWORD_ROWS: readonly AttackRow[] = [
 
 /** Above the time after which a change of the file of users is seen. */
 const REMOVED_WITHIN_MS = 15_000;
+/** Time after which a stream that was refused would have ended. */
+const OPEN_MS = 500;
 
 /** Begins a stream; `ended` resolves with the status or the text at its end. */
 type Stream = (target: Target) => Promise<{ readonly ended: Promise<string>; close(): void }>;
@@ -64,6 +66,11 @@ type Stream = (target: Target) => Promise<{ readonly ended: Promise<string>; clo
 /** Takes a user out of the file of users whose stream is open: that has to end. */
 async function removeUser(target: Target, stream: Stream): Promise<AttackResult> {
   const { ended, close } = await stream(target);
+  const early = await Promise.race([ended, wait(OPEN_MS, "open")]);
+  if (early !== "open") {
+    close();
+    return { got: early, problem: "the stream ended before its user was removed" };
+  }
   const path = flagOf(target, "--auth-users");
   const [name] = NEWCOMER.split(":");
   const lines = readFileSync(path, "utf8").split("\n");

@@ -22,7 +22,9 @@ export function warmPython(python: string | undefined, ...modules: readonly stri
   // What lies before the program are Python's own options.
   const script = `#!/bin/sh\nwhile [ "\${1#-}" != "$1" ]; do [ "$1" = -X ] && shift; shift; done
 exec '${python}' -I -S '${PROGRAM}' --run '${socket}' "$@"\n`;
-  const env = { OMP_NUM_THREADS: "1", OPENBLAS_NUM_THREADS: "1", ...process.env };
+  // What the drivers set before they import is set here, since the libraries are imported already.
+  const set = { HF_HUB_OFFLINE: "1", MLFLOW_DISABLE_TELEMETRY: "true" };
+  const env = { OMP_NUM_THREADS: "1", OPENBLAS_NUM_THREADS: "1", ...set, ...process.env };
   let stop = async () => {};
   beforeAll(async () => {
     mkdirSync(folder);

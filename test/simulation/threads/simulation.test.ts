@@ -20,7 +20,7 @@ describe.each(SIMULATIONS)("$of, through histories that chance makes", ({ of, se
       if (first !== undefined) broken.push(`npm run check -- simulation --of ${of} --seed ${seed}: ${first.message}`);
     }
     expect(broken).toEqual([]);
-  });
+  }, 180_000);
 
   it("is the same each time", async () => {
     const [one, other] = [await run(3), await run(3)];
