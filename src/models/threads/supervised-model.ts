@@ -20,9 +20,12 @@ const END_BACKOFF = { firstMs: 50, maxMs: 2000 };
 /** A process that lived for so many milliseconds is replaced at once. */
 const STEADY_MS = 10_000;
 
+/** Time in which a thread that has come back frees its model, in milliseconds. */
+const LEAVE_MS = 1000;
+
 /**
- * Called when an instance has a new thread, so that its users connect again;
- * with `resend`, their earlier requests have not run.
+ * Called when an instance has a new thread, so that its users connect again. With `resend` they send their earlier
+ * requests again, which have not run, or not to their end: a thread may have come back meanwhile.
  */
 export type ReplacedListener = (instance: number, thread: ModelThread, resend: boolean) => void;
 
@@ -45,6 +48,8 @@ export class SupervisedModel {
   /** Processes that ended one after the other before they had lived for {@link STEADY_MS}. */
   #endsInRow = 0;
   #refusal: ServingError | undefined;
+  /** Tells the thread that was lost last to free its model; true if it had not been told. */
+  #leave: () => boolean = () => false;
   #closed = false;
 
   private constructor(instance: number, thread: ModelThread, parts: SupervisedParts) {
@@ -104,7 +109,10 @@ export class SupervisedModel {
    */
   async close(): Promise<void> {
     this.#closed = true;
+    const isTold = this.#leave();
     const isStuck = this.#alive && (await this.#isLostBeforeClosed(this.#thread));
+    const ends = Promise.all(Array.from(this.#stuck, ({ ended }) => ended));
+    if (isTold && !isStuck) await settlesWithin(ends, LEAVE_MS);
     if (this.#stuck.size === 0 && !isStuck) return;
     const { driver } = this.#thread.facts;
     throw new ServingError(
@@ -131,11 +139,19 @@ export class SupervisedModel {
         void thread.ended.then(() => this.#stuck.delete(thread));
       }
       this.#logLoss(lost, thread);
+      let isTold = false;
+      const leave = () => {
+        if (isTold) return false;
+        // Only a message: one that comes back reads it, frees its model and ends.
+        void thread.close();
+        isTold = true;
+        return true;
+      };
+      this.#leave = leave;
       const replace = async () => {
         await this.#replace(new Backoff(BACKOFF), lost.culprit !== "this");
-        // Only a message: one that comes back reads it, frees its model and ends. Until its users have been told to
-        // leave it, it answers them.
-        void thread.close();
+        // Until its users have been told to leave it, it answers them.
+        leave();
       };
       const waitMs = thread.pid === undefined ? 0 : this.#waitMs(performance.now() - since);
       if (thread.pid !== undefined) this.#refusal = refusalOf(lost, { endsInRow: this.#endsInRow, waitMs });

@@ -238,7 +238,7 @@ export function afterAction(load: Load, action: LoadAction, now: number): Load {
     case "look for needs":
       return { ...load, at: { is: "needing", until: endOf(load, now), isLate: false } };
     case "need longer":
-      return { ...load, at: { is: "needing", until: Number.POSITIVE_INFINITY, isLate: true } };
+      return { ...load, at: { ...load.at, is: "needing", until: Number.POSITIVE_INFINITY, isLate: true } };
     case "tell":
       return load.at.is === "needing" ? { ...load, at: { ...load.at, told: action.textFor(hearsAll) } } : load;
     case "go on":

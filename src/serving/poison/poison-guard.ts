@@ -65,8 +65,8 @@ export interface GuardParts {
 
 /**
  * Knows the requests of one model that were under way when a process or a thread that ran them ended. A known one runs
- * alone when it comes again: if it is answered it is forgotten, if it ends the process again it is refused from then
- * on.
+ * alone when it comes again: if it is answered it is forgotten, if it ends the process again it is refused for
+ * an hour.
  */
 export class PoisonGuard {
   readonly #parts: GuardParts;

@@ -192,6 +192,12 @@ describe("the way of a load", () => {
     expect(follow(ORDER, [{ is: "prepared" }], facts)).toEqual(["L2 prepare hooks", "prepared:", "L8 serve"]);
   });
 
+  test("tells once what it waits for, however long that takes", () => {
+    const lack = () => ({ textFor: () => "It needs b.", isSettled: true });
+    const steps = ["L3 look for needs", "N3 tell", "5000 ms:", "N2 need longer"];
+    expect(follow(ORDER, ["time"], { ...PLAIN, hasNeeds: true, lack })).toEqual(steps);
+  });
+
   test("goes on without a place once another load waits for it, and keeps the time that it has without a limit", () => {
     const order = orderLoad({ version: 1n, timeoutMs: 0, retries: 0, maxPauseMs: 1 });
     expect(follow(order, [{ is: "hurried" }], PLAIN)).toEqual(["L5 queue", "hurried:", "G1 load without a place"]);
