@@ -1,4 +1,4 @@
-import { writeFileSync } from "node:fs";
+import { rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { expect, onTestFinished, test } from "vitest";
 import { findDriver } from "../../../src/drivers/registry.ts";
@@ -10,8 +10,8 @@ import { createTensor } from "../../../src/tensor/tensor.ts";
 import { tempFolder } from "../../helpers/temp-folder.ts";
 
 /**
- * Returns its inputs; ends its thread for -1, hangs for 5 s for -2. Where a file
- * `failing` lies next to it, it does not load, once.
+ * Returns its inputs; ends its thread for -1, hangs for 5 s for -2 and for 1 s for -3. Where a file `failing` lies next
+ * to it, it does not load, once; where a file `held` does, not before that is gone.
  */
 const DRIVER = `
 import { existsSync, rmSync } from "node:fs";
@@ -23,13 +23,15 @@ export default defineDriver({
   pathless: true,
   load: async (_, { folder }) => {
     const failing = join(folder, "failing");
+    while (existsSync(join(folder, "held"))) await new Promise((resolve) => setTimeout(resolve, 10));
     if (existsSync(failing)) { rmSync(failing); throw new Error("no memory"); }
     return {
       signatures: { serving_default: {} },
       predict: async (inputs) => {
         const [x] = inputs.x.data;
         if (x === -1) process.exit(1);
-        if (x === -2) Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 5000);
+        const hangMs = { "-2": 5000, "-3": 1000 }[x];
+        if (hangMs) Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, hangMs);
         return inputs;
       },
       close: async () => {},
@@ -76,7 +78,11 @@ async function start({ stallMs = 0 } = {}) {
     return (await client.predict({ x }, { signature: "serving_default", signal })).x?.data[0];
   };
   const failNextLoad = () => writeFileSync(join(folder, "failing"), "");
-  return { model, client, ask, replaced, errors, failNextLoad };
+  const holdLoads = () => {
+    writeFileSync(join(folder, "held"), "");
+    return () => rmSync(join(folder, "held"));
+  };
+  return { model, client, ask, replaced, errors, failNextLoad, holdLoads };
 }
 
 const LOST = { code: "unavailable", message: expect.stringMatching(/the model's thread has ended/) };
@@ -116,6 +122,17 @@ test("a thread that hangs is replaced, and closing says so while it has not come
     code: "deadline_exceeded",
     message: "A run of the mortal model has not come back; its thread cannot be ended.",
   });
+});
+
+test("closing while a thread that came back is replaced frees its model, and says nothing", async () => {
+  const { model, client, ask, holdLoads } = await start({ stallMs: 300 });
+  const goOn = holdLoads();
+  const late = ask(-3);
+  await expect.poll(() => model.isAlive).toBe(false);
+  expect(await late).toBe(-3);
+  await client.close();
+  await model.close();
+  goOn();
 });
 
 test("requests to a thread that hangs fail once it cannot be replaced yet, and so do later ones", async () => {
