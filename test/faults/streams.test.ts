@@ -198,7 +198,7 @@ describe("answers in parts on every wire", () => {
     const { server, begun, over } = await start();
     const streams = await begin(server);
     const ends = streams.map(async (stream) => (await all(stream)).at(-1));
-    vi.useFakeTimers({ toFake: ["setTimeout"] });
+    vi.useFakeTimers({ toFake: ["setTimeout", "performance"] });
     onTestFinished(() => void vi.useRealTimers());
     const unloaded = server.unload("counting");
     await expect.poll(() => server.models()[0]?.state).toBe("UNLOADING");
