@@ -128,7 +128,7 @@ describe.skipIf(python === undefined || lacksMlflow !== undefined)("odd rows", {
     ["a missing number", [{ ...ROW, size: null, age: null }], 'there are some in "age" (row 1), "size" (row 1).'],
     ["missing truth", [ROW, { ...ROW, member: null }], 'there are some in "member" (row 2).'],
     ["a text for a number", `${CSV}1,Rome,01234,true,1\nold,Rome,01234,true,1\n`, `Row 2, "age": `],
-    ["a number for a text", [ROW, { ...ROW, zip: 7 }], `Row 2, "zip": `],
+    ["a number for a text", [ROW, { ...ROW, zip: 7 }], "element: 1 key: zip of"],
     ["a row without columns", [{}], 'Input "age" is missing. The model takes age, self, zip, member, size.'],
     ["a short row", [Object.values(ROW), [1]], "Row 2 has 1 value; the model has 5 columns: age, self, zip,"],
   ])("with %s are refused with their row and column", async (_, rows, message) => {
