@@ -11,6 +11,7 @@ import { defineHooks } from "../src/hooks/hooks.ts";
 import { createServer } from "../src/index.ts";
 import { LogFilter } from "../src/observability/log-filter.ts";
 import { createOutputLogger } from "../src/observability/logger.ts";
+import { CHROMIUM } from "../test/helpers/chromium.ts";
 
 const { minutes = "0" } = parseArgs({ options: { minutes: { type: "string" } } }).values;
 const MINUTES = Number(minutes);
@@ -70,7 +71,7 @@ const models = {
 };
 const server = await createServer({ models, http: {}, log, accessLog: true });
 const browser = await chromium.launch({
-  executablePath: process.env.KSERVING_TEST_CHROMIUM ?? "/usr/bin/chromium",
+  executablePath: CHROMIUM,
   args: ["--no-sandbox"],
 });
 const body = JSON.stringify({ instances: [1, 2] });

@@ -8,6 +8,7 @@ import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { dirname, extname, join, normalize } from "node:path/posix";
 import { chromium, type Page } from "playwright-core";
+import { CHROMIUM } from "../test/helpers/chromium.ts";
 
 const DIST = ".cache/site/dist";
 const { version } = JSON.parse(readFileSync("package.json", "utf8"));
@@ -90,7 +91,7 @@ const server = createServer(({ url = "/" }, response) => {
 await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
 const home = `http://127.0.0.1:${(server.address() as AddressInfo).port}/`;
 const browser = await chromium.launch({
-  executablePath: process.env.KSERVING_TEST_CHROMIUM ?? "/usr/bin/chromium",
+  executablePath: CHROMIUM,
   args: ["--no-sandbox"],
 });
 try {

@@ -2,15 +2,14 @@ import { existsSync, readFileSync } from "node:fs";
 import { createRequire } from "node:module";
 import { type Browser, type BrowserContextOptions, chromium, type Page } from "playwright-core";
 import { afterAll, expect, onTestFinished } from "vitest";
+import { CHROMIUM } from "../helpers/chromium.ts";
 
-/** Debian's; KSERVING_TEST_CHROMIUM names another. */
-const CHROMIUM = process.env.KSERVING_TEST_CHROMIUM ?? "/usr/bin/chromium";
 const AXE = readFileSync(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8");
 
 /** Prints why tests in a browser are skipped; in CI, where nothing may be skipped, it throws. */
 export function lacksChromium(): boolean {
   if (existsSync(CHROMIUM)) return false;
-  const reason = `tests in a browser are skipped: there is no ${CHROMIUM} (apt install chromium, or KSERVING_TEST_CHROMIUM)\n`;
+  const reason = `tests in a browser are skipped: there is no ${CHROMIUM} (apt install chromium-headless-shell, or KSERVING_TEST_CHROMIUM)\n`;
   if (process.env.CI !== undefined) throw new Error(reason);
   process.stderr.write(reason);
   return true;
