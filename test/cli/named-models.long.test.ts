@@ -1,5 +1,6 @@
 import { copyFileSync, mkdirSync, renameSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
+import { setTimeout as pause } from "node:timers/promises";
 import { describe, expect, onTestFinished, test } from "vitest";
 import { tempFolder } from "../helpers/temp-folder.ts";
 import { runKserving, startKserving } from "./start-kserving.ts";
@@ -48,13 +49,19 @@ async function start(...flags: readonly string[]) {
   return { program, models, http: String(http), post, ask, says };
 }
 
-/** Asks all the time; `stop` returns the different answers, in the order in which each came first. */
+/**
+ * Asks hundreds of times in a second, and leaves the program a processor; `stop` returns the different answers, in the
+ * order in which each came first.
+ */
 function keepAsking(ask: () => Promise<string | number>) {
   const answers: (string | number)[] = [];
   let isOver = false;
   const asking = Promise.all(
     Array.from({ length: 4 }, async () => {
-      while (!isOver) answers.push(await ask());
+      while (!isOver) {
+        answers.push(await ask());
+        await pause(10);
+      }
     }),
   );
   onTestFinished(() => {

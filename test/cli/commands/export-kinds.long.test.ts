@@ -1,8 +1,20 @@
 import { execFileSync, spawnSync } from "node:child_process";
 import { createHash } from "node:crypto";
-import { copyFileSync, cpSync, existsSync, mkdirSync, readdirSync, readFileSync } from "node:fs";
+import {
+  copyFileSync,
+  cpSync,
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  realpathSync,
+  rmSync,
+  writeFileSync,
+} from "node:fs";
+import { tmpdir } from "node:os";
 import { basename, dirname, join, resolve } from "node:path";
-import { describe, expect, test } from "vitest";
+import { afterAll, describe, expect, test } from "vitest";
 import { parse } from "yaml";
 import { INSTRUCTIONS } from "../../../deploy/image/build-target.ts";
 import { readDockerfile } from "../../../deploy/image/read-dockerfile.ts";
@@ -19,19 +31,41 @@ const HOOKS = {
   "lib/same.ts": "export const preprocess = (inputs) => inputs;\n",
 };
 
-/** Runs the built program in a folder that has nothing but a model and hooks. */
-function exportTo(target: ExportTarget, ...flags: readonly string[]): { folder: string; commands: readonly string[] } {
-  const folder = tempFolder(HOOKS);
-  mkdirSync(join(folder, dirname(MODEL)));
+/** What the built program has written in a folder that had nothing but a model and hooks. */
+interface Exported {
+  readonly folder: string;
+  readonly commands: readonly string[];
+}
+
+const folders: string[] = [];
+afterAll(() => {
+  for (const folder of folders) rmSync(folder, { recursive: true, force: true });
+});
+
+async function exportTo(target: ExportTarget): Promise<Exported> {
+  const folder = realpathSync(mkdtempSync(join(tmpdir(), "kserving-export-")));
+  folders.push(folder);
+  for (const path of [MODEL, ...Object.keys(HOOKS)]) mkdirSync(join(folder, dirname(path)), { recursive: true });
+  for (const [path, text] of Object.entries(HOOKS)) writeFileSync(join(folder, path), text);
   copyFileSync("test/fixtures/models/half-plus-two.onnx", join(folder, MODEL));
-  const args = [PROGRAM, "export", target, "--json", "--name=half", "--", MODEL, "hooks.ts", ...flags];
+  const ports = [`--port=${await freePort()}`, `--http-port=${await freePort()}`];
+  const args = [PROGRAM, "export", target, "--json", "--name=half", "--", MODEL, "hooks.ts", ...ports];
   const { commands } = JSON.parse(execFileSync(process.execPath, args, { cwd: folder, encoding: "utf8" }));
   return { folder, commands };
 }
 
+const exported = new Map<ExportTarget, Promise<Exported>>();
+
+/** For all tests of a target, since each packs the program. */
+function exportOnce(target: ExportTarget): Promise<Exported> {
+  const exporting = exported.get(target) ?? exportTo(target);
+  exported.set(target, exporting);
+  return exporting;
+}
+
 describe.each(EXPORT_TARGETS)("files for %s", (target) => {
-  test("name in their commands and in the image's steps only what lies in the folder", () => {
-    const { folder, commands } = exportTo(target);
+  test("name in their commands and in the image's steps only what lies in the folder", async () => {
+    const { folder, commands } = await exportOnce(target);
     const named = commands.flatMap((command) => command.match(/\b[a-z]+\/[\w.-]+/g) ?? []);
     expect(named.filter((file) => !existsSync(join(folder, file)))).toEqual([]);
     const written = readdirSync(join(folder, target));
@@ -63,8 +97,7 @@ function buildOf(target: ExportTarget, folder: string): { context: string; docke
 test.each(["docker", "compose", "kubernetes", "helm"] as const)(
   "the image for %s serves with nothing but what its steps copy",
   async (target) => {
-    const [port, httpPort] = [await freePort(), await freePort()];
-    const { folder } = exportTo(target, `--port=${port}`, `--http-port=${httpPort}`);
+    const { folder } = await exportOnce(target);
     const { context, dockerfile } = buildOf(target, folder);
     const { stages } = readDockerfile(readFileSync(dockerfile, "utf8"));
     const steps = stages.flatMap((stage) => stage.steps);
@@ -84,8 +117,7 @@ test.each(["docker", "compose", "kubernetes", "helm"] as const)(
 
 describe.runIf(process.platform === "linux")("a service of systemd", () => {
   test("is installed by its script below another root, and answers from there", { timeout: 300_000 }, async () => {
-    const [port, httpPort] = [await freePort(), await freePort()];
-    const { folder } = exportTo("systemd", `--port=${port}`, `--http-port=${httpPort}`);
+    const { folder } = await exportOnce("systemd");
     const root = join(folder, "root");
     execFileSync("sh", ["systemd/install.sh"], { cwd: folder, env: { ...process.env, DESTDIR: root } });
     const units = join(root, "etc/systemd/system");
@@ -100,8 +132,8 @@ describe.runIf(process.platform === "linux")("a service of systemd", () => {
     await server.stop();
   });
 
-  test.runIf(hasProgram("systemd-analyze", "systemd"))("has units in which systemd finds no fault", () => {
-    const { folder } = exportTo("systemd");
+  test.runIf(hasProgram("systemd-analyze", "systemd"))("has units in which systemd finds no fault", async () => {
+    const { folder } = await exportOnce("systemd");
     const at = (name: string) => join(folder, "systemd", name);
     const units = readdirSync(join(folder, "systemd")).filter((name) => /\.(?:service|socket)$/.test(name));
     expect(units.length).toBe(3);

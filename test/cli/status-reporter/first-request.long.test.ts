@@ -11,6 +11,7 @@ import { openvino, tensorflow } from "../../../src/storage/runtimes/native-runti
 import { makeEstimators } from "../../drivers/python/estimators.ts";
 import { makeTorchCases } from "../../drivers/pytorch/torch-cases.ts";
 import { findPython } from "../../helpers/find-python.ts";
+import { warmPython } from "../../helpers/warm-python.ts";
 
 type Toy = readonly [name: string, path: string, options?: Readonly<Record<string, string>> | undefined];
 
@@ -76,7 +77,8 @@ if (findLibrary(openvino) !== undefined) testToys("openvino", toysIn("openvino")
 
 const python = findPython("The example of models in Python", ["sklearn", "xgboost", "lightgbm", "torch"]);
 if (python !== undefined) {
-  const options = { python, allow_pickle: "true" };
+  const warm = warmPython(python, "joblib", "sklearn", "xgboost", "lightgbm", "torch");
+  const options = { python: warm, allow_pickle: "true" };
   const { pathOf } = makeEstimators(python, "sklearn", "xgboost", "lightgbm");
   const estimators = (...files: string[]): Toy[] => files.map((file) => [file, pathOf(file), options]);
   testToys("sklearn", estimators("classifier.joblib", "scaler.pkl", "columns.joblib"));
@@ -86,6 +88,6 @@ if (python !== undefined) {
   const scripts = readdirSync(folder).filter((name) => /\.(script|trace)\.pt$/.test(name));
   testToys(
     "pytorch",
-    scripts.map((name): Toy => [name, join(folder, name), { python }]),
+    scripts.map((name): Toy => [name, join(folder, name), { python: warm }]),
   );
 }
