@@ -1,4 +1,3 @@
-import { setImmediate } from "node:timers/promises";
 import { reasonText, ServingError } from "../../errors.ts";
 import { cutText } from "../../platform/text/cut-text.ts";
 import { TEXT_FUNCTIONS } from "../../serving/infer-text.ts";
@@ -25,7 +24,7 @@ import {
 import { createTensor, type Tensor } from "../../tensor/tensor.ts";
 import { addSize, readSizes } from "../kserve/grpc-request.ts";
 import { CountedFields } from "./function-messages.ts";
-import type { ToldModel } from "./told-models.ts";
+import { inTurns, type ToldModel } from "./told-models.ts";
 
 const REQUEST = { model: 1 } as const;
 const LIST = { models: 1 } as const;
@@ -51,19 +50,6 @@ export function decodeListRequest(bytes: Uint8Array): string {
   let model = "";
   new CountedFields(MAX_LIST_FIELDS).read(reader, { [bytesTag(REQUEST.model)]: () => (model = reader.text()) });
   return model;
-}
-
-/** Milliseconds of work in one turn of the event loop. */
-const TURN_MS = 10;
-
-/** Returns a function that waits for the next turn of the event loop once there was enough work in this one. */
-export function inTurns(): () => Promise<void> {
-  let begun = performance.now();
-  return async () => {
-    if (performance.now() - begun <= TURN_MS) return;
-    await setImmediate();
-    begun = performance.now();
-  };
 }
 
 /** Writes a kserving.ListModelsResponse. */

@@ -1,11 +1,24 @@
+import { setImmediate } from "node:timers/promises";
 import { invalidArgument, ServingError } from "../../errors.ts";
 import type { InferenceService, Lease, ModelRef, ServableState } from "../../serving/inference-service.ts";
 import type { ServableDescription } from "../../serving/servable-description.ts";
-import { inTurns } from "./model-list.ts";
 
 /** One version of a model as another server tells it; without a description it cannot answer now. */
 export interface ToldModel extends Pick<ServableState, "model" | "version" | "unavailableReason"> {
   readonly description: ServableDescription | undefined;
+}
+
+/** Milliseconds of work in one turn of the event loop. */
+const TURN_MS = 10;
+
+/** Returns a function that waits for the next turn of the event loop once there was enough work in this one. */
+export function inTurns(): () => Promise<void> {
+  let begun = performance.now();
+  return async () => {
+    if (performance.now() - begun <= TURN_MS) return;
+    await setImmediate();
+    begun = performance.now();
+  };
 }
 
 /** A service with the models that its server has told of. */

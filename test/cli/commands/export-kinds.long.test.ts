@@ -31,7 +31,7 @@ const HOOKS = {
   "lib/same.ts": "export const preprocess = (inputs) => inputs;\n",
 };
 
-/** What the built program has written in a folder that had nothing but a model and hooks. */
+/** The files that the built program has written in a folder that had nothing but a model and hooks. */
 interface Exported {
   readonly folder: string;
   readonly commands: readonly string[];
@@ -56,7 +56,7 @@ async function exportTo(target: ExportTarget): Promise<Exported> {
 
 const exported = new Map<ExportTarget, Promise<Exported>>();
 
-/** For all tests of a target, since each packs the program. */
+/** The files for a target, which are made once: each time packs the program. */
 function exportOnce(target: ExportTarget): Promise<Exported> {
   const exporting = exported.get(target) ?? exportTo(target);
   exported.set(target, exporting);
