@@ -19,14 +19,9 @@ const VERSIONS = [20, 22, 24];
 const WITH_LISTENERS_ON = 24;
 const WITH_LISTENERS = [
   "protocols/kserve/parts-of-hooks",
-  "protocols/kserve/round-trips",
-  "protocols/tensorflow-serving/predict-streamed",
   "proxy/raw-streams",
-  "observability/request-log/request-logs",
   "server/authentication-matrix",
-  "server/client-limits",
   "server/listeners",
-  "server/named-models",
   "server/retire",
   "server/tls",
 ].map((name) => `test/${name}.test.ts`);
