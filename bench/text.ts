@@ -1,5 +1,5 @@
 import { execFileSync, spawn } from "node:child_process";
-import { copyFileSync, existsSync, mkdirSync, readdirSync, writeFileSync } from "node:fs";
+import { copyFileSync, existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { parseArgs } from "node:util";
@@ -46,6 +46,8 @@ interface Peer {
   readonly name: string;
   readonly port: number;
   readonly takesList: boolean;
+  /** Does something with the server, which stands still before and after. */
+  awake<Result>(work: () => Promise<Result>): Promise<Result>;
   readonly stop: () => void;
 }
 
@@ -84,8 +86,10 @@ export async function runText(given: readonly string[]): Promise<void> {
         grpc: over(await v2(server.grpcPort, texts)),
         loop: loopSide(loop, { texts, overlap: Math.min(inFlight, OVERLAP) }),
       };
-      for (const { name: peer, port, takesList } of peers)
-        sides[peer] = over(await embeddings(port, texts, { path: "/embed", takesList }));
+      for (const { name: peer, port, takesList, awake } of peers) {
+        const { run } = over(await awake(() => embeddings(port, texts, { path: "/embed", takesList })));
+        sides[peer] = { run: (time) => awake(() => run(time)) };
+      }
       const results = await takeTurns(rounds, sides, {
         warmUp: ({ run }) => run(seconds / 2),
         turn: ({ run }) => run(seconds),
@@ -218,12 +222,20 @@ async function startPeers(python: string, folder: string): Promise<readonly Peer
       env: { ...process.env, ...env },
     } as const;
     const child = watchChild(spawn(python, [program], options));
-    const stop = () => killGroup(child.pid);
+    const pid = child.pid as number;
+    const stop = () => {
+      signalTree(pid, "SIGCONT");
+      killGroup(pid);
+    };
     process.once("exit", stop);
     const takesList = server === "bentoml" && batch > 1;
     const name = batch > 1 ? `${server} with batches` : server;
-    await answering(port, { takesList });
-    peers.push({ name, port, takesList, stop });
+    const awake: Peer["awake"] = async (work) => {
+      signalTree(pid, "SIGCONT");
+      return work().finally(() => signalTree(pid, "SIGSTOP"));
+    };
+    await awake(() => answering(port, { takesList }));
+    peers.push({ name, port, takesList, awake, stop });
   }
   return peers;
 }
@@ -237,10 +249,26 @@ async function answering(port: number, options: { readonly takesList: boolean })
   throw new Error(`the server in Python at port ${port} did not answer`);
 }
 
-/** Ends a server in good order: BentoML's workers are no part of its group. */
-function killGroup(pid: number | undefined): void {
+/**
+ * Signals a process and all that it has started. LitServe's workers look for requests without a pause: they would compute
+ * during the turns of the others.
+ */
+function signalTree(pid: number, signal: NodeJS.Signals): void {
   try {
-    if (pid !== undefined) process.kill(-pid, "SIGTERM");
+    for (const thread of readdirSync(`/proc/${pid}/task`)) {
+      const children = readFileSync(`/proc/${pid}/task/${thread}/children`, "utf8").split(" ").filter(Boolean);
+      for (const child of children) signalTree(Number(child), signal);
+    }
+    process.kill(pid, signal);
+  } catch {
+    // It has ended.
+  }
+}
+
+/** Ends a server in good order: BentoML's workers are no part of its group. */
+function killGroup(pid: number): void {
+  try {
+    process.kill(-pid, "SIGTERM");
   } catch {
     // It has ended.
   }
