@@ -68,9 +68,12 @@ export interface ChatTemplateOptions {
   readonly timeLimitMs?: number;
 }
 
-/** Characters of a template, and of what it writes. */
+/** Characters of a template. */
 const MOST_TEMPLATE = 1_000_000;
-const MOST_WRITTEN = 64_000_000;
+/** Characters of a text that a template makes: as many as may become a list of single ones. */
+const MOST_WRITTEN = 4_000_000;
+/** Elements of a list that it makes, two of which may be put together before they are counted. */
+const MOST_ELEMENTS = 1_000_000;
 /** Numbers of a range. */
 const MOST_RANGE = 100_000;
 /** Steps between two looks at the clock. */
@@ -184,11 +187,15 @@ function boundedInterpreter(library: JinjaLibrary, environment: Environment, tim
   const toText = (text: string) => new library.Environment().set("text", text);
   class Bounded extends library.Interpreter {
     override evaluate(statement: object | undefined, scope: Environment): RuntimeValue {
-      if (++steps % STEPS === 0 && performance.now() > deadline)
-        throw failedPrecondition(`The chat template took more than ${timeLimitMs} ms.`);
       const value = super.evaluate(statement, scope);
-      const written = value.value;
-      if (typeof written === "string" && written.length > MOST_WRITTEN)
+      const made = value.value;
+      const size = typeof made === "string" || Array.isArray(made) ? made.length : 0;
+      // A step with much in it takes as long as many others.
+      if ((++steps % STEPS === 0 || size > STEPS) && performance.now() > deadline)
+        throw failedPrecondition(`The chat template took more than ${timeLimitMs} ms.`);
+      if (size > MOST_ELEMENTS && Array.isArray(made))
+        throw failedPrecondition(`The chat template makes a list of more than ${MOST_ELEMENTS} elements.`);
+      if (size > MOST_WRITTEN)
         throw failedPrecondition(`The chat template writes more than ${MOST_WRITTEN} characters.`);
       return value;
     }

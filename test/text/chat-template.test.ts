@@ -70,9 +70,11 @@ test("a template that loops, recurses or writes without end is stopped", async (
   expect(await render(loop, 50)).toThrow("took more than 50 ms");
   expect(await render("{% macro f() %}{{ f() }}{% endmacro %}{{ f() }}")).toThrow("cannot be applied");
   expect(await render("{{ range(10000000000) }}")).toThrow("a range of 10000000000 numbers");
-  const double =
-    "{% set ns = namespace(x='0123456789') %}{% for i in range(40) %}{% set ns.x = ns.x ~ ns.x %}{% endfor %}";
-  expect(await render(double)).toThrow("writes more than 64000000 characters");
+  const doubled = (value: string, operator: string) =>
+    `{% set ns = namespace(x=${value}) %}{% for i in range(40) %}{% set ns.x = ns.x ${operator} ns.x %}{% endfor %}`;
+  expect(await render(doubled("'0123456789'", "~"))).toThrow("writes more than 4000000 characters");
+  expect(await render(doubled("'0123456789'", "+"))).toThrow("writes more than 4000000 characters");
+  expect(await render(doubled("range(99999)", "+"))).toThrow("a list of more than 1000000 elements");
 });
 
 test("values that a template cannot have are refused", async () => {
