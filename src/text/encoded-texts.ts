@@ -100,7 +100,8 @@ export interface EncodedTexts {
   /** True for each text that was longer than permitted, and is cut. */
   readonly wasCut: readonly boolean[];
   /**
-   * For each token of each row the range in its text, in UTF-16 units as `slice` takes them; [0, 0] for special tokens.
+   * For each token of each row the range in its text, in UTF-16 units as `slice` takes them; [0, 0] for special tokens
+   * and for padding in front.
    */
   readonly offsets?: readonly (readonly (readonly [number, number])[])[];
 }
@@ -176,6 +177,8 @@ interface Padding {
   readonly offsets: boolean;
 }
 
+const blank = (count: number) => Array.from({ length: count }, () => [0, 0] as const);
+
 /** Pads the rows to one length. */
 export function toTensors(rows: readonly EncodedRow[], { minimum, isLeft, padId, offsets }: Padding): EncodedTexts {
   const length = rows.reduce((most, { ids }) => Math.max(most, ids.length), minimum);
@@ -195,7 +198,9 @@ export function toTensors(rows: readonly EncodedRow[], { minimum, isLeft, padId,
     tokenTypeIds: createTensor("int64", shape, types),
     counts: rows.map((row) => row.ids.length),
     wasCut: rows.map((row) => row.wasCut),
-    ...(offsets && { offsets: rows.map(({ ranges }) => ranges) }),
+    ...(offsets && {
+      offsets: rows.map(({ ranges }) => (isLeft ? [...blank(length - ranges.length), ...ranges] : ranges)),
+    }),
   };
 }
 

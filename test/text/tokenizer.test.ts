@@ -94,7 +94,13 @@ test("texts become rows that are padded to the longest, or to a length", async (
   expect((await tokenizer.encode(["good"], { padding: 8 })).inputIds.shape).toEqual([1, 8]);
   expect((await tokenizer.encode([])).inputIds.shape).toEqual([0, 0]);
   const left = await toy({ config: { padding_side: "left", pad_token: "[PAD]" } });
-  expect(numbers((await left.encode(["good", "bad good"])).inputIds)).toEqual([0, 2, 4, 3, 2, 5, 4, 3]);
+  const { inputIds: ids, offsets } = await left.encode(["good", "bad good"], { offsets: true });
+  expect(numbers(ids)).toEqual([0, 2, 4, 3, 2, 5, 4, 3]);
+  const none = [0, 0];
+  expect(offsets).toEqual([
+    [none, none, [0, 4], none],
+    [none, [0, 3], [4, 8], none],
+  ]);
 });
 
 test("long texts are cut at the end or the beginning, or refused", async () => {
