@@ -52,6 +52,9 @@ function readMessage(message: Members): object {
 
 function readContent(message: Members): readonly WireContent[] {
   const content = message.value("content");
+  // An answer that was a refusal, as it comes back in the next request.
+  if (content === undefined && message.value("refusal") !== undefined)
+    return textContent(message.requiredText("refusal"));
   if (typeof content === "string") return textContent(content);
   if (content !== undefined && !Array.isArray(content))
     throw message.wrong("content", "a text, or a list of parts such as {type, text}");
@@ -136,7 +139,12 @@ function readFormat(body: Members): TextFormat {
 /** The form of an answer, whose schema is among the members `declared`. */
 export function toFormat(format: Members | undefined, declared: Members | undefined): TextFormat {
   const type = format?.choice("type", ["text", "json_object", "json_schema"]) ?? "text";
-  if (format === undefined || type !== "json_schema") return { type };
+  if (format === undefined) return { type };
+  if (type !== "json_schema") {
+    // As llama.cpp's clients write it.
+    const schema = type === "json_object" ? schemaOf(format, "schema") : undefined;
+    return schema === undefined ? { type } : { type: "json_schema", name: "", schema, strict: true };
+  }
   if (declared === undefined) throw format.wrong("json_schema", "an object with name and schema");
   const schema = schemaOf(declared, "schema");
   if (schema === undefined) throw declared.wrong("schema", "a JSON schema");

@@ -7,7 +7,8 @@ it("has each text of a conversation once on its way to the function, which gets 
     { type: "text", text: "some" },
     { type: "refusal", refusal: "thing" },
   ];
-  const messages = [{ role: "user", content: "only this" }, { role: "user", content }, { role: "user" }];
+  const refused = { role: "assistant", content: null, refusal: "Not that." };
+  const messages = [{ role: "user", content: "only this" }, { role: "user", content }, { role: "user" }, refused];
   const { requests } = await readChatJob.run(Buffer.from(JSON.stringify({ messages })));
   const wire = Buffer.from(requests[0]!.request);
   expect(wire.toString().split("only this")).toHaveLength(2);
@@ -18,6 +19,7 @@ it("has each text of a conversation once on its way to the function, which gets 
       { text: "only this" },
       { text: "something", content: [{ text: "some" }, { text: "thing" }] },
       { text: "" },
+      { role: "assistant", text: "Not that." },
     ],
   });
 });

@@ -525,6 +525,9 @@ describe("an answer that is to fit a JSON schema", () => {
   it("is an error with the place if it does not, where the schema is strict", async () => {
     expect(await answer(CHAT, { messages, ...format("object", true) })).toBe(200);
     expect(await answer(CHAT, { messages, ...format("array", false) })).toBe(200);
+    const ofLlamaCpp = (type: string) => ({ response_format: { type: "json_object", schema: schema(type) } });
+    expect(await answer(CHAT, { messages, ...ofLlamaCpp("object") })).toBe(200);
+    expect(await answer(CHAT, { messages, ...ofLlamaCpp("array") })).toBe(400);
     const { status, body } = await post(CHAT, chat("state", format("array", true)));
     const message = "The answer does not fit the JSON schema of the request: the answer is not of the type array.";
     expect([status, body]).toMatchObject([400, { error: { message } }]);
