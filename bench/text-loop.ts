@@ -8,11 +8,12 @@ import { normalise, pool } from "../src/text/pooling.ts";
 import { loadTokenizer } from "../src/text/tokenizer.ts";
 import type { LoopAnswer } from "./session-loop.ts";
 
-/** Texts that are taken in turn, and how many of them are under way at once. */
+/** Texts that are taken in turn, how many runs are under way at once, and how many texts a run has. */
 export interface TextQuestion {
   readonly seconds: number;
   readonly texts: readonly string[];
   readonly overlap: number;
+  readonly batch: number;
 }
 
 const [, , folder = ""] = process.argv;
@@ -23,21 +24,21 @@ process.on("message", async (question: TextQuestion) => process.send?.(await run
 process.on("disconnect", () => process.exit());
 process.send?.({});
 
-async function run({ seconds, texts, overlap }: TextQuestion): Promise<LoopAnswer> {
+async function run({ seconds, texts, overlap, batch }: TextQuestion): Promise<LoopAnswer> {
   const started = performance.now();
   const end = started + seconds * 1000;
   let requests = 0;
   const loop = async () => {
     while (performance.now() < end) {
-      await embed(texts[requests++ % texts.length] as string);
+      await embed(Array.from({ length: batch }, () => texts[requests++ % texts.length] as string));
     }
   };
   await Promise.all(Array.from({ length: overlap }, loop));
   return { requests, seconds: (performance.now() - started) / 1000 };
 }
 
-async function embed(text: string): Promise<unknown> {
-  const { inputIds, attentionMask, tokenTypeIds } = await tokenizer.encode([text], { maxTokens: 256 });
+async function embed(given: readonly string[]): Promise<unknown> {
+  const { inputIds, attentionMask, tokenTypeIds } = await tokenizer.encode(given, { maxTokens: 256 });
   const all = { input_ids: inputIds, attention_mask: attentionMask, token_type_ids: tokenTypeIds };
   const feeds = Object.fromEntries(
     session.inputNames.map((name) => {
