@@ -4,14 +4,16 @@ import { describe, expect, it } from "vitest";
 import { createTensor } from "../../src/tensor/tensor.ts";
 import { findPython } from "../helpers/find-python.ts";
 import { tempFolder } from "../helpers/temp-folder.ts";
+import { warmPython } from "../helpers/warm-python.ts";
 import { expectTensors } from "./expect-tensors.ts";
 import { predict } from "./predict.ts";
 import { columnsOf, makeEstimators } from "./python/estimators.ts";
 import { loadModel } from "./python/load-model.ts";
 
 const python = findPython("The lightgbm driver", ["lightgbm", "sklearn", "pandas"]);
-const estimators = python === undefined ? undefined : makeEstimators(python, "lightgbm");
-const options = { python: python ?? "" };
+const warm = warmPython(python, "pandas", "sklearn", "lightgbm");
+const estimators = python === undefined ? undefined : makeEstimators(warm, "lightgbm");
+const options = { python: warm };
 
 describe.skipIf(estimators === undefined)("the lightgbm driver", () => {
   const { rows, pathOf, answersOf } = (estimators ?? {}) as ReturnType<typeof makeEstimators>;

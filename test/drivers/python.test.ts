@@ -3,12 +3,14 @@ import { DTYPES, type DType, type NumericDType, numericLayout } from "../../src/
 import { createTensor, type Tensor } from "../../src/tensor/tensor.ts";
 import { findPython } from "../helpers/find-python.ts";
 import { tempFolder } from "../helpers/temp-folder.ts";
+import { warmPython } from "../helpers/warm-python.ts";
 import { describeDriver } from "./driver-contract.ts";
 import { expectTensors } from "./expect-tensors.ts";
 import { predict } from "./predict.ts";
 import { IMPORT_PATH, loadModel } from "./python/load-model.ts";
 
 const python = findPython("The python driver", ["numpy"]);
+const warm = warmPython(python, "numpy");
 const rows = (...values: number[]) => createTensor("float32", [values.length / 2, 2], Float32Array.from(values));
 const scalar = (value: number) => createTensor("float32", [], Float32Array.of(value));
 
@@ -18,7 +20,7 @@ await describeDriver({
     if (python === undefined) throw new Error("no Python with numpy");
   },
   modelPath: "test/fixtures/python/toy",
-  options: { python: python ?? "", model_class: "toy.models:Scale", import_path: IMPORT_PATH, "model.factor": "2" },
+  options: { python: warm, model_class: "toy.models:Scale", import_path: IMPORT_PATH, "model.factor": "2" },
   samples: [
     { inputs: { x: rows(1, 2) }, expected: { y: rows(2, 4), sum: scalar(6) } },
     { inputs: { x: rows(0, 1, 2, 3) }, expected: { y: rows(0, 2, 4, 6), sum: scalar(12) } },
@@ -40,7 +42,7 @@ function sample(dtype: DType): Tensor {
 
 describe.skipIf(python === undefined)("the python driver", () => {
   const options = (name: string, more = {}) => ({
-    options: { python: python ?? "", model_class: `toy.models:${name}`, ...more },
+    options: { python: warm, model_class: `toy.models:${name}`, ...more },
   });
 
   it("carries every dtype both ways; bfloat16 comes to the class as float32", async () => {
@@ -121,7 +123,7 @@ describe.skipIf(python === undefined)("the python driver", () => {
     ["toy.models:NoPredict", /has no method predict\(inputs\)/],
     ["Scale", /model_class is "Scale"; expected package.module:Class/],
   ])("says what is wrong with the class %s", async (model_class, message) => {
-    const loading = loadModel("python", "", { options: { python: python ?? "", model_class } });
+    const loading = loadModel("python", "", { options: { python: warm, model_class } });
     await expect(loading).rejects.toThrow(message);
   });
 

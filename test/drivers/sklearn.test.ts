@@ -5,14 +5,16 @@ import { describe, expect, it } from "vitest";
 import { createTensor } from "../../src/tensor/tensor.ts";
 import { findPython } from "../helpers/find-python.ts";
 import { tempFolder } from "../helpers/temp-folder.ts";
+import { warmPython } from "../helpers/warm-python.ts";
 import { expectTensors } from "./expect-tensors.ts";
 import { predict } from "./predict.ts";
 import { makeEstimators } from "./python/estimators.ts";
 import { loadModel } from "./python/load-model.ts";
 
 const python = findPython("The sklearn driver", ["sklearn", "pandas"]);
-const estimators = python === undefined ? undefined : makeEstimators(python, "sklearn");
-const options = { python: python ?? "", allow_pickle: "true" };
+const warm = warmPython(python, "pandas", "joblib", "sklearn.compose", "sklearn.linear_model", "sklearn.pipeline");
+const estimators = python === undefined ? undefined : makeEstimators(warm, "sklearn");
+const options = { python: warm, allow_pickle: "true" };
 
 describe.skipIf(estimators === undefined)("the sklearn driver", () => {
   const { rows, pathOf, answersOf } = (estimators ?? {}) as ReturnType<typeof makeEstimators>;
@@ -35,7 +37,7 @@ describe.skipIf(estimators === undefined)("the sklearn driver", () => {
 import joblib, sys
 from sklearn.tree import DecisionTreeClassifier
 joblib.dump(DecisionTreeClassifier(random_state=0).fit([[0], [1], [2]], [["a", 0], ["b", 1], ["b", 2]]), sys.argv[1])`;
-    execFileSync(python as string, ["-c", make, path]);
+    execFileSync(warm, ["-c", make, path]);
     const model = await loadModel("sklearn", path, { options });
     const x = createTensor("float64", [1, 1], Float64Array.of(2));
     const first = { "predict_proba.0": createTensor("float64", [1, 2], Float64Array.of(0, 1)) };
@@ -61,7 +63,7 @@ first = make_union(TfidfVectorizer(), CountVectorizer())
 words = GridSearchCV(make_pipeline("passthrough", first, LogisticRegression()), {"logisticregression__C": [1.0]}, cv=2).fit(texts, kinds)
 joblib.dump(words, os.path.join(sys.argv[1], "words.joblib"))
 joblib.dump(make_pipeline(OneHotEncoder(), LogisticRegression()).fit([["red"], ["blue"]], [1, 0]), os.path.join(sys.argv[1], "column.joblib"))`;
-    execFileSync(python as string, ["-c", make, folder]);
+    execFileSync(warm, ["-c", make, folder]);
     const bytes = (shape: number[], ...values: string[]) =>
       createTensor(
         "bytes",
@@ -92,7 +94,7 @@ joblib.dump(make_pipeline(OneHotEncoder(), LogisticRegression()).fit([["red"], [
   });
 
   it("refuses a pickle that was not declared trustworthy, and a file that is not a pickle", async () => {
-    const untrusted = loadModel("sklearn", pathOf("scaler.pkl"), { options: { python: python ?? "" } });
+    const untrusted = loadModel("sklearn", pathOf("scaler.pkl"), { options: { python: warm } });
     await expect(untrusted).rejects.toThrow(/runs whatever code is in it.*-o allow_pickle=true/);
     const broken = join(tempFolder(), "broken.pkl");
     const text = join(tempFolder(), "text.joblib");

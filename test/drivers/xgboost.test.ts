@@ -4,14 +4,18 @@ import { describe, expect, it, vi } from "vitest";
 import { createTensor } from "../../src/tensor/tensor.ts";
 import { findPython } from "../helpers/find-python.ts";
 import { tempFolder } from "../helpers/temp-folder.ts";
+import { warmPython } from "../helpers/warm-python.ts";
 import { expectTensors } from "./expect-tensors.ts";
 import { predict } from "./predict.ts";
 import { columnsOf, makeEstimators } from "./python/estimators.ts";
 import { loadModel } from "./python/load-model.ts";
 
 const python = findPython("The xgboost driver", ["xgboost", "sklearn", "pandas"]);
-const estimators = python === undefined ? undefined : makeEstimators(python, "xgboost");
-const options = { python: python ?? "" };
+const warm = warmPython(python, "pandas", "sklearn", "xgboost");
+const estimators = python === undefined ? undefined : makeEstimators(warm, "xgboost");
+const options = { python: warm };
+/** One that has not imported what tests put in the place of its libraries. */
+const own = { python: python ?? "" };
 
 describe.skipIf(estimators === undefined)("the xgboost driver", () => {
   const { rows, pathOf, answersOf } = (estimators ?? {}) as ReturnType<typeof makeEstimators>;
@@ -35,14 +39,14 @@ describe.skipIf(estimators === undefined)("the xgboost driver", () => {
   it("reads a file beside which lie a description that is no text, and a module by the name of a library's", async () => {
     const files = { "model.ubj": readFileSync(pathOf("named.ubj")), MLmodel: Buffer.of(0xff, 0xfe) };
     const folder = tempFolder({ ...files, "pandas.py": "raise SystemError('it ran')" });
-    const model = await loadModel("xgboost", join(folder, "model.ubj"), { options });
+    const model = await loadModel("xgboost", join(folder, "model.ubj"), { options: own });
     const { a, b, c } = columnsOf(rows);
     expectTensors(await predict(model, { a: a!, b: b!, c: c! }), answersOf("named.ubj"), 1e-7);
   });
 
   it("says that the estimator which MLflow names beside a file needs scikit-learn", async () => {
     vi.stubEnv("PYTHONPATH", tempFolder({ "sklearn.py": "raise ImportError('not here')" }));
-    const loading = loadModel("xgboost", "test/fixtures/mlflow/boosted/model.ubj", { options });
+    const loading = loadModel("xgboost", "test/fixtures/mlflow/boosted/model.ubj", { options: own });
     await expect(loading.finally(() => vi.unstubAllEnvs())).rejects.toMatchObject({
       code: "failed_precondition",
       message: expect.stringContaining("an XGBClassifier, which needs scikit-learn"),

@@ -1,7 +1,8 @@
 """Python processes that have their libraries already: each is a fork of one that has imported them.
 
-`warm_python.py SOCKET MODULE...` imports, and forks for each connection until its standard input ends;
-`warm_python.py --run SOCKET ARGUMENT...` becomes, as far as its parent can tell, Python with these arguments.
+`warm_python.py SOCKET MODULE...` imports, and forks for each connection until its standard input ends; the folder of
+the socket goes with it. `warm_python.py --run SOCKET ARGUMENT...` waits for that, and becomes, as far as its parent can
+tell, Python with these arguments.
 """
 
 import faulthandler
@@ -11,9 +12,14 @@ import os
 import runpy
 import select
 import signal
+import shutil
 import socket
 import sys
+import time
+import types
 
+# What the programs under test import of Python itself.
+OF_HOST = ["asyncio", "ctypes", "difflib", "inspect", "json", "threading", "traceback", "zipfile"]
 # Forks get the numbers of descriptors that they ask for, which lie below this one.
 FREE = 100
 
@@ -22,7 +28,7 @@ def run(path, arguments):
     """Gives a fork this process's descriptors, and ends as that does."""
     fds = [int(name) for name in os.listdir("/proc/self/fd") if os.path.exists(f"/proc/self/fd/{name}")]
     server = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
-    server.connect(path)
+    connect(server, path)
     told = {"fds": fds, "arguments": arguments, "environment": dict(os.environ), "folder": os.getcwd()}
     socket.send_fds(server, [json.dumps(told).encode()], fds)
     for fd in fds:
@@ -33,19 +39,32 @@ def run(path, arguments):
     os._exit(os.waitstatus_to_exitcode(status))
 
 
+def connect(server, path):
+    """Waits while the one who listens imports, and ends where that has ended."""
+    while True:
+        try:
+            return server.connect(path)
+        except (FileNotFoundError, ConnectionRefusedError):
+            if not os.path.exists(os.path.dirname(path)):
+                sys.exit("the warm Python has ended; what it said is above")
+        time.sleep(0.02)
+
+
 def listen(path, modules):
     """Forks for each connection."""
-    for name in modules:
+    for name in [*OF_HOST, *modules]:
         __import__(name)
     server = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
     server.bind(path)
     server.listen(64)
-    print("warm", flush=True)
     while server in select.select([server, 0], [], [])[0]:
         connection, _ = server.accept()
         if os.fork() == 0:
             server.close()
-            watch(connection)
+            try:
+                watch(connection)
+            finally:
+                os._exit(1)
         connection.close()
         # Those that have ended, whose time of a processor counts as this one's then.
         reap()
@@ -90,7 +109,10 @@ def become(told, fds):
     sys.argv = [program, *rest]
     sys.stdout.reconfigure(line_buffering=True, write_through=True)
     try:
-        runpy.run_path(program, run_name="__main__")
+        if program == "-c":
+            run_text(sys.argv.pop(1))
+        else:
+            runpy.run_path(program, run_name="__main__")
     except SystemExit as end:
         if end.code is not None and not isinstance(end.code, int):
             print(end.code, file=sys.stderr)
@@ -101,7 +123,15 @@ def become(told, fds):
     os._exit(0)
 
 
+def run_text(text):
+    main = sys.modules["__main__"] = types.ModuleType("__main__")
+    exec(compile(text, "<string>", "exec"), main.__dict__)
+
+
 if sys.argv[1] == "--run":
     run(sys.argv[2], sys.argv[3:])
 else:
-    listen(sys.argv[1], sys.argv[2:])
+    try:
+        listen(sys.argv[1], sys.argv[2:])
+    finally:
+        shutil.rmtree(os.path.dirname(sys.argv[1]), ignore_errors=True)

@@ -2,10 +2,10 @@ import { Metadata } from "@grpc/grpc-js";
 import { expect, test } from "vitest";
 import type { ServerOptions } from "../../src/server/server-options.ts";
 import { createEventLog } from "../helpers/event-log.ts";
-import { findPython } from "../helpers/find-python.ts";
 import { connectKserve, streamKserve } from "../helpers/kserve-grpc.ts";
 import { startServer } from "../helpers/start-server.ts";
 import { tempFolder } from "../helpers/temp-folder.ts";
+import { warmNumpy } from "../helpers/warm-python.ts";
 
 /** From 666 on, a value ends the process; 500 takes a while. */
 const DRIVER = `
@@ -40,7 +40,7 @@ def preprocess(inputs, ctx):
         os._exit(3)
     return inputs
 `;
-const python = findPython("The end of a process of Python hooks", ["numpy"]);
+const python = warmNumpy("The end of a process of Python hooks");
 
 function toRequest(value: number) {
   const input = { name: "x", datatype: "INT32", shape: [1], contents: { int_contents: [value] } };

@@ -5,10 +5,10 @@ import { loadHostedModel } from "../../../src/models/load-hosted-model.ts";
 import { createSilentLogger } from "../../../src/observability/logger.ts";
 import { DEFAULT_SIGNATURE } from "../../../src/tensor/signature/signature.ts";
 import { createTensor, createTensors, type Tensor } from "../../../src/tensor/tensor.ts";
-import { findPython } from "../../helpers/find-python.ts";
+import { warmNumpy } from "../../helpers/warm-python.ts";
 import { IMPORT_PATH } from "./load-model.ts";
 
-const python = findPython("Batches of models in Python", ["numpy"]);
+const python = warmNumpy("Batches of models in Python");
 
 async function load(model_class: string, more: RawOptions) {
   const { driver } = await findDriver("python");

@@ -2,12 +2,12 @@ import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { expect, it } from "vitest";
 import { createTensor } from "../../../src/tensor/tensor.ts";
-import { findPython } from "../../helpers/find-python.ts";
 import { tempFolder } from "../../helpers/temp-folder.ts";
+import { warmNumpy } from "../../helpers/warm-python.ts";
 import { predict } from "../predict.ts";
 import { loadModel } from "./load-model.ts";
 
-const python = findPython("Changed Python models", ["numpy"]);
+const python = warmNumpy("Changed Python models");
 
 const MODEL = `
 import os

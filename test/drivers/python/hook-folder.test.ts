@@ -1,10 +1,10 @@
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
-import { findPython } from "../../helpers/find-python.ts";
 import { startServer } from "../../helpers/start-server.ts";
 import { tempFolder } from "../../helpers/temp-folder.ts";
+import { warmNumpy } from "../../helpers/warm-python.ts";
 
-const python = findPython("Python code beside hooks", ["numpy"]);
+const python = warmNumpy("Python code beside hooks");
 
 const HOOKS = `
 import { defineHooks } from "kserving";

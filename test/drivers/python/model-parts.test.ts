@@ -6,12 +6,12 @@ import type { Model, PartsModel, PredictCall } from "../../../src/drivers/driver
 import type { RawOptions } from "../../../src/drivers/option-table.ts";
 import { ServingError } from "../../../src/errors.ts";
 import { toTensors, type Values } from "../../../src/tensor/plain-value.ts";
-import { findPython } from "../../helpers/find-python.ts";
 import { plain } from "../../helpers/run-pipeline.ts";
+import { warmNumpy } from "../../helpers/warm-python.ts";
 import { describeStreams } from "../stream-contract.ts";
 import { IMPORT_PATH, loadAnyModel, shareModel } from "./load-model.ts";
 
-const python = findPython("Python models that answer in parts", ["numpy"]);
+const python = warmNumpy("Python models that answer in parts");
 
 const optionsOf = (name: string) => ({ python: python as string, model_class: `toy.parts:${name}` });
 
@@ -113,7 +113,7 @@ describe.skipIf(python === undefined).each(["Counting", "CountingAsync"])("a Pyt
   });
 
   test("that takes too long for a part loses its process", async () => {
-    const model = await load(name, { timeout: "2" });
+    const model = await load(name, { timeout: "1" });
     const { parts, failure } = await partsOf(model, { last: 9, fault: "sleep" });
     expect(parts).toHaveLength(2);
     expect(failure).toMatchObject({ code: "deadline_exceeded" });

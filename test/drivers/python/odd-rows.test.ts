@@ -6,11 +6,14 @@ import { afterAll, describe, expect, it } from "vitest";
 import { findPython } from "../../helpers/find-python.ts";
 import { missingPython } from "../../helpers/missing-python.ts";
 import { shareServer } from "../../helpers/start-server.ts";
+import { warmPython } from "../../helpers/warm-python.ts";
 
 const python = findPython("Odd rows", ["sklearn", "lightgbm", "catboost", "pandas", "joblib"]);
+const warm = warmPython(python, "joblib", "pandas", "lightgbm", "catboost", "sklearn.compose");
 const variable = "KSERVING_TEST_PARTS";
 const mlflowPython = process.env[variable] ?? "python3";
 const lacksMlflow = missingPython("Odd rows of MLflow", "mlflow.pyfunc", { python: mlflowPython, variable });
+const warmMlflow = warmPython(lacksMlflow === undefined ? mlflowPython : undefined, "mlflow.pyfunc");
 
 /** Models of numbers, categories of which one has texts of digits and one the name of an argument, and truth. */
 const MODELS = `
@@ -64,18 +67,18 @@ function makeModels(command: string): void {
 }
 
 const serve = shareServer(() => {
-  makeModels(python ?? "");
+  makeModels(warm);
   const of = (driver: string, file: string, options: Record<string, string>) => ({
     stages: [{ driver, path: join(folder, file), options }],
   });
-  const own = { python: python ?? "" };
+  const own = { python: warm };
   return {
     models: {
       sklearn: of("sklearn", "columns.joblib", { ...own, allow_pickle: "true" }),
       lenient: of("sklearn", "lenient.joblib", { ...own, allow_pickle: "true" }),
       lightgbm: of("lightgbm", "columns.lgb", own),
       catboost: of("catboost", "columns.cbm", own),
-      mlflow: of("mlflow", "mlflow", { python: mlflowPython, allow_pickle: "true" }),
+      mlflow: of("mlflow", "mlflow", { python: warmMlflow, allow_pickle: "true" }),
     },
   };
 });

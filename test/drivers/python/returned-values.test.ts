@@ -1,12 +1,12 @@
 import { describe, expect, it } from "vitest";
 import type { Model } from "../../../src/drivers/driver.ts";
 import { createTensor, type Tensor } from "../../../src/tensor/tensor.ts";
-import { findPython } from "../../helpers/find-python.ts";
 import { tempFolder } from "../../helpers/temp-folder.ts";
+import { warmNumpy } from "../../helpers/warm-python.ts";
 import { predict } from "../predict.ts";
 import { loadModel } from "./load-model.ts";
 
-const python = findPython("What Python models return", ["numpy"]);
+const python = warmNumpy("What Python models return");
 
 const MODEL = `
 import asyncio, os, time

@@ -10,8 +10,10 @@ import { clientFiles } from "../../../src/cli/scaffold/client-files.ts";
 import { exampleRequest } from "../../../src/cli/status-reporter/report-example.ts";
 import { findPython } from "../../helpers/find-python.ts";
 import { shareServer, startServer } from "../../helpers/start-server.ts";
+import { warmPython } from "../../helpers/warm-python.ts";
 
 const python = findPython("Rows with names", ["sklearn", "xgboost", "lightgbm", "catboost", "pandas", "joblib"]);
+const warm = warmPython(python, "joblib", "pandas", "xgboost", "lightgbm", "catboost", "sklearn.compose");
 
 /** Models of a data frame with a column of numbers that may be missing, of texts and of whole numbers. */
 const MODELS = `
@@ -68,11 +70,11 @@ function make(command: string): { readonly folder: string; readonly answers: Rec
   return { folder, answers: JSON.parse(readFileSync(join(folder, "answers.json"), "utf8")) };
 }
 
-const { folder, answers } = python === undefined ? { folder: "", answers: {} } : make(python);
+const { folder, answers } = python === undefined ? { folder: "", answers: {} } : make(warm);
 
 function toServed(driver: string, file: string) {
   const pickled: Record<string, string> = file.endsWith("joblib") ? { allow_pickle: "true" } : {};
-  const options = { python: python ?? "", ...pickled };
+  const options = { python: warm, ...pickled };
   return { stages: [{ driver, path: join(folder, file), options }] };
 }
 

@@ -5,8 +5,10 @@ import { join } from "node:path";
 import { afterAll, describe, expect, it } from "vitest";
 import { findPython } from "../../helpers/find-python.ts";
 import { startServer } from "../../helpers/start-server.ts";
+import { warmPython } from "../../helpers/warm-python.ts";
 
 const python = findPython("Tables", ["sklearn", "xgboost", "lightgbm", "pandas", "joblib"]);
+const warm = warmPython(python, "joblib", "pandas", "xgboost", "lightgbm", "sklearn.compose", "sklearn.ensemble");
 
 /** Models of tables, and the answers of their libraries for rows with and without missing values. */
 const MODELS = `
@@ -91,13 +93,12 @@ function make(command: string): Readonly<Record<string, Case>> {
   return JSON.parse(readFileSync(join(folder, "answers.json"), "utf8"));
 }
 
-const cases = python === undefined ? {} : make(python);
+const cases = python === undefined ? {} : make(warm);
 
 async function serve() {
-  const options = { python: python ?? "", allow_pickle: "true" };
+  const options = { python: warm, allow_pickle: "true" };
   const models = Object.entries(cases).map(([name, { driver, path }]) => {
-    const own =
-      driver === "xgboost" || driver === "lightgbm" || path.endsWith("joblib") ? options : { python: python ?? "" };
+    const own = driver === "xgboost" || driver === "lightgbm" || path.endsWith("joblib") ? options : { python: warm };
     return [name, { driver, path, options: own }] as const;
   });
   const { httpUrl } = await startServer({ models: Object.fromEntries(models) });

@@ -1,9 +1,9 @@
 import { describe, expect, it } from "vitest";
-import { findPython } from "../../helpers/find-python.ts";
 import { startServer } from "../../helpers/start-server.ts";
+import { warmNumpy } from "../../helpers/warm-python.ts";
 import { IMPORT_PATH } from "./load-model.ts";
 
-const python = findPython("A model that tells the name of its input alone", ["numpy"]);
+const python = warmNumpy("A model that tells the name of its input alone");
 
 async function start(hooks?: object) {
   const options = { python: python ?? "", model_class: "toy.models:Named", import_path: IMPORT_PATH };

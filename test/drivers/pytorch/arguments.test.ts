@@ -5,10 +5,12 @@ import { join } from "node:path";
 import { afterAll, describe, expect, it } from "vitest";
 import { createTensor } from "../../../src/tensor/tensor.ts";
 import { findPython } from "../../helpers/find-python.ts";
+import { warmPython } from "../../helpers/warm-python.ts";
 import { predict } from "../predict.ts";
 import { loadModel } from "../python/load-model.ts";
 
 const python = findPython("What torch's models take", ["torch"]);
+const warm = warmPython(python, "torch");
 
 const MODELS = `
 import os, sys
@@ -84,9 +86,9 @@ function make(command: string) {
   return { folder, hasExported: printed.toString().includes("exported") };
 }
 
-const { folder, hasExported } = python === undefined ? { folder: "", hasExported: false } : make(python);
+const { folder, hasExported } = python === undefined ? { folder: "", hasExported: false } : make(warm);
 const load = (file: string, options = {}) =>
-  loadModel("pytorch", join(folder, file), { options: { python: python ?? "", ...options } });
+  loadModel("pytorch", join(folder, file), { options: { python: warm, ...options } });
 const ints = (...values: number[]) => createTensor("int32", [1, values.length], Int32Array.from(values));
 const floats = (...values: number[]) => createTensor("float32", [1, values.length], Float32Array.from(values));
 

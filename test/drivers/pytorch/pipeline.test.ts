@@ -6,11 +6,13 @@ import { createTensor, createTensors, type Tensor } from "../../../src/tensor/te
 import { findPython } from "../../helpers/find-python.ts";
 import { startServer } from "../../helpers/start-server.ts";
 import { tempFolder } from "../../helpers/temp-folder.ts";
+import { warmPython } from "../../helpers/warm-python.ts";
 import { IMPORT_PATH } from "../python/load-model.ts";
 import { makeTorchCases } from "./torch-cases.ts";
 
 const python = findPython("A pipeline of three drivers", ["torch"]);
-const made = python === undefined ? undefined : makeTorchCases(python);
+const warm = warmPython(python, "torch");
+const made = python === undefined ? undefined : makeTorchCases(warm);
 
 /**
  * onnx halves and adds two, pytorch takes that as its rows, null passes on what the
@@ -39,7 +41,7 @@ describe.skipIf(made === undefined)("a pipeline of onnx, pytorch and null", () =
         {
           driver: "pytorch",
           path: join(folder, "net.state.pt"),
-          options: { python: python as string, model_class: "own_net:Net" },
+          options: { python: warm, model_class: "own_net:Net" },
         },
         { driver: "null" },
       ],

@@ -9,6 +9,7 @@ import { findPython } from "../../helpers/find-python.ts";
 import { startServer } from "../../helpers/start-server.ts";
 import { tempFolder } from "../../helpers/temp-folder.ts";
 import { toyEncoder, toyTokenizer } from "../../helpers/text-model.ts";
+import { warmPython } from "../../helpers/warm-python.ts";
 
 /** The weights of both fixtures, which their makers write. */
 const TABLE = Array.from({ length: 10 }, (_, token) =>
@@ -57,6 +58,7 @@ test.skipIf(noTensorflow !== undefined)("and through libtensorflow", async () =>
 });
 
 const python = findPython("Texts through PyTorch", ["torch"]);
+const warm = warmPython(python, "torch");
 const TORCH = `
 import json, sys, torch
 
@@ -73,8 +75,8 @@ torch.jit.trace(Encoder(json.loads(sys.argv[1])), (torch.zeros(1, 1, dtype=torch
 
 test.skipIf(python === undefined)("a traced model of PyTorch does so with the guide's options", async () => {
   const folder = folderOf(undefined);
-  execFileSync(String(python), ["-c", TORCH, JSON.stringify(TABLE), join(folder, "model.pt")]);
+  execFileSync(warm, ["-c", TORCH, JSON.stringify(TABLE), join(folder, "model.pt")]);
   const given = /`-o '(inputs=input_ids:.+?)' -o (outputs=\w+)`/.exec(readFileSync("docs/text.md", "utf8")) ?? [];
   const options = Object.fromEntries(given.slice(1).map((option) => option.split(/=(.*)/s, 2)));
-  expect(await vectorsOf(folder, { ...options, python: String(python) })).toEqual(await onnx());
+  expect(await vectorsOf(folder, { ...options, python: warm })).toEqual(await onnx());
 });

@@ -1,7 +1,7 @@
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
-import { python, servePythonHooks } from "./serve-python-hooks.ts";
+import { ownPython, python, servePythonHooks } from "./serve-python-hooks.ts";
 
 const HOOKS = `
 import asyncio, atexit, concurrent.futures, multiprocessing, os
@@ -58,7 +58,8 @@ describe.skipIf(python === undefined)("a failing Python hook", () => {
   });
 
   it("ends with the processes that it has started, and what is registered with atexit runs", async () => {
-    const { ask, server, folder } = await servePythonHooks(HOOKS);
+    const options = { python: ownPython as string };
+    const { ask, server, folder } = await servePythonHooks(HOOKS, { options });
     const { pids = [] } = (await ask({ pools: flag })).outputs;
     expect(pids).toHaveLength(2);
     await server.close();

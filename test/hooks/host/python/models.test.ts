@@ -2,7 +2,7 @@ import { join } from "node:path";
 import { describe, expect, it } from "vitest";
 import { IMPORT_PATH } from "../../../drivers/python/load-model.ts";
 import { tempFolder } from "../../../helpers/temp-folder.ts";
-import { python, servePythonHooks } from "./serve-python-hooks.ts";
+import { ownPython, python, servePythonHooks } from "./serve-python-hooks.ts";
 
 /** Doubles its input; -1 waits until 3 comes. */
 const DRIVER = `
@@ -119,7 +119,8 @@ def process(inputs, ctx):
       driver: "python",
       options: { model_class: "toy.models:Scale", import_path: IMPORT_PATH, "model.factor": "2" },
     };
-    const { server } = await servePythonHooks("def preprocess(inputs): return inputs", { stages: [model], workers: 2 });
+    const serving = { stages: [model], workers: 2, options: { python: ownPython as string } };
+    const { server } = await servePythonHooks("def preprocess(inputs): return inputs", serving);
     const text = await (await fetch(`${server.httpUrl}/metrics`)).text();
     for (const kind of ["hook", "model"]) {
       const [, bytes] =

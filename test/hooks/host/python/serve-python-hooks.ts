@@ -3,9 +3,12 @@ import type { ServerOptions } from "../../../../src/server/server-options.ts";
 import { findPython } from "../../../helpers/find-python.ts";
 import { startServer } from "../../../helpers/start-server.ts";
 import { tempFolder } from "../../../helpers/temp-folder.ts";
+import { warmPython } from "../../../helpers/warm-python.ts";
 
-/** An interpreter with numpy. */
-export const python = findPython("Python hooks", ["numpy"]);
+/** An interpreter with numpy, for tests of the process itself. */
+export const ownPython = findPython("Python hooks", ["numpy"]);
+/** The same with numpy imported already. */
+export const python = ownPython && warmPython(ownPython, "numpy");
 
 /** Answer of a server with Python hooks. */
 export interface Answer {
