@@ -17,9 +17,12 @@ import socket
 import sys
 import time
 import types
+from importlib.machinery import SourceFileLoader
+from pathlib import Path
 
 # What the programs under test import of Python itself.
 OF_HOST = ["asyncio", "ctypes", "difflib", "inspect", "json", "threading", "traceback", "zipfile"]
+HOST = Path(__file__).resolve().parents[2] / "python"
 # Forks get the numbers of descriptors that they ask for, which lie below this one.
 FREE = 100
 
@@ -50,8 +53,16 @@ def connect(server, path):
         time.sleep(0.02)
 
 
+def keep_code():
+    """Compiles the programs under test once: they leave no compiled files behind, and are compiled for each process."""
+    codes = {str(path): compile(path.read_bytes(), path, "exec", dont_inherit=True) for path in HOST.rglob("*.py")}
+    get_code = SourceFileLoader.get_code
+    SourceFileLoader.get_code = lambda loader, name: codes.get(loader.path) or get_code(loader, name)
+
+
 def listen(path, modules):
     """Forks for each connection."""
+    keep_code()
     for name in [*OF_HOST, *modules]:
         __import__(name)
     server = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)

@@ -4,10 +4,12 @@ import { expect, it } from "vitest";
 import { createTensor } from "../../../src/tensor/tensor.ts";
 import { findPython } from "../../helpers/find-python.ts";
 import { tempFolder } from "../../helpers/temp-folder.ts";
+import { warmPython } from "../../helpers/warm-python.ts";
 import { predict } from "../predict.ts";
 import { loadModel } from "./load-model.ts";
 
 const python = findPython("Estimators with several results", ["sklearn", "pandas", "joblib"]);
+const warm = warmPython(python, "joblib", "pandas", "sklearn");
 
 const ESTIMATORS = `
 import collections, dataclasses, os, sys
@@ -64,8 +66,8 @@ const LABEL = { dtype: "bytes", shape: [3] };
 
 it.skipIf(python === undefined)("an estimator's several results are an output each", async () => {
   const folder = tempFolder({ "several.py": ESTIMATORS });
-  execFileSync(python as string, [join(folder, "several.py")]);
-  const options = { python: python as string, allow_pickle: "true" };
+  execFileSync(warm, [join(folder, "several.py")]);
+  const options = { python: warm, allow_pickle: "true" };
   const model = await loadModel("sklearn", join(folder, "estimator.joblib"), { options });
   const answer = async (chosen: number) => {
     const rows = [1, 3, chosen, 2, 2, chosen, 5, 5, chosen];
@@ -95,7 +97,7 @@ it.skipIf(python === undefined)("an estimator's several results are an output ea
 });
 
 it.skipIf(python === undefined)("a class of the user's own may return other libraries' arrays and tables", async () => {
-  const options = { python: python as string, model_class: "foreign:Model" };
+  const options = { python: warm, model_class: "foreign:Model" };
   const import_path = tempFolder({ "foreign.py": FOREIGN });
   const model = await loadModel("python", "", { options: { ...options, import_path } });
   expect(await predict(model, { x: X })).toMatchObject({

@@ -1,10 +1,10 @@
 import { join } from "node:path";
-import { findPython } from "../../helpers/find-python.ts";
 import { startServer } from "../../helpers/start-server.ts";
 import { tempFolder } from "../../helpers/temp-folder.ts";
+import { warmNumpy } from "../../helpers/warm-python.ts";
 
-/** An interpreter with numpy. */
-export const python = findPython("Python handlers", ["numpy"]);
+/** An interpreter with numpy, which has imported it already. */
+export const python = warmNumpy("Python handlers");
 const HALF = "test/fixtures/models/half-plus-two.onnx";
 
 /** Serves a model with an inference.py, and files beside that. */
