@@ -5,7 +5,7 @@ import { promisify } from "node:util";
 import { beforeAll, describe, expect, it } from "vitest";
 import { type DemoModels, makeDemoModels } from "../../scripts/make-demo-models.ts";
 import { createTensor } from "../../src/tensor/tensor.ts";
-import { startServer } from "../helpers/start-server.ts";
+import { shareServer, startServer } from "../helpers/start-server.ts";
 import { tempFolder } from "../helpers/temp-folder.ts";
 import { readExample } from "./example-command.ts";
 import { createRecordingLogger } from "./recording-logger.ts";
@@ -20,14 +20,21 @@ beforeAll(async () => {
   models = await makeDemoModels();
 });
 
-const start = async (name: string) => startServer((await readExample(name)).options);
+/** Those that are asked over each wire, too, keep nothing of their requests. */
+const SHARED = Object.fromEntries(
+  ["pass-through", "skip-second-model", "typed-state", "no-model"].map((name) => [
+    name,
+    shareServer(async () => (await readExample(name)).options),
+  ]),
+);
+const start = async (name: string) => SHARED[name]?.() ?? startServer((await readExample(name)).options);
 
 describe("examples/hooks", () => {
   it.each(EXAMPLES.filter((name) => !WITH_OWN_TEST.includes(name)))(
     "%s.ts answers the requests in its own first lines",
     async (name) => {
-      const { options, requests } = await readExample(name);
-      const server = await startServer(options);
+      const { requests } = await readExample(name);
+      const server = await start(name);
       expect(requests).not.toEqual([]);
       for (const request of requests) {
         const answer = join(tempFolder(), "answer");

@@ -15,11 +15,11 @@ export async function startServer(options: ServerOptions): Promise<HttpServer> {
 }
 
 /** One for all tests of a file or suite that leave nothing in it: the first to ask starts it, the end closes it. */
-export function shareServer(options: () => ServerOptions): () => Promise<HttpServer> {
+export function shareServer(options: () => ServerOptions | Promise<ServerOptions>): () => Promise<HttpServer> {
   let server: Promise<HttpServer> | undefined;
   afterAll(async () => (await server)?.close());
   return () => {
-    server ??= create(options());
+    server ??= (async () => create(await options()))();
     return server;
   };
 }

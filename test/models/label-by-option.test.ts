@@ -8,13 +8,18 @@ import { tempFolder } from "../helpers/temp-folder.ts";
 /** y = x · [[1, 2], [3, 4], [5, 6]]. */
 const TWO_CLASSES = "test/fixtures/models/matmul-dynamic-batch.onnx";
 
-async function start(labels: string | undefined, path = TWO_CLASSES) {
+/** A server of models with these labels, or an own path. */
+async function start(models: Readonly<Record<string, { readonly labels?: string; readonly path?: string }>>) {
   const { log, events } = createEventLog();
-  const { httpUrl } = await startServer({ stages: [{ path }], options: labels === undefined ? {} : { labels }, log });
+  const described = Object.entries(models).map(([name, { labels, path = TWO_CLASSES }]) => {
+    return [name, { path, options: labels === undefined ? {} : { labels } }] as const;
+  });
+  const { httpUrl } = await startServer({ models: Object.fromEntries(described), log });
   const post = async (route: string, body: unknown) => {
     return (await fetch(httpUrl + route, { method: "POST", body: JSON.stringify(body) })).json();
   };
-  const classify = () => post("/v1/models/default:classify", { examples: [{ x: [1, 2, 3] }, { x: [1, 0, 0] }] });
+  const classify = (model: string) =>
+    post(`/v1/models/${model}:classify`, { examples: [{ x: [1, 2, 3] }, { x: [1, 0, 0] }] });
   return { post, classify, events };
 }
 
@@ -33,9 +38,10 @@ const answer = (first: string, second: string) => ({
 
 describe("the names of a model's classes", () => {
   it("come from the option labels, as they are or in a file", async () => {
-    expect(await (await start("cat, dog")).classify()).toEqual(answer("cat", "dog"));
     const folder = tempFolder({ "labels.txt": "Katze\r\ngroßer Hund\n" });
-    expect(await (await start(join(folder, "labels.txt"))).classify()).toEqual(answer("Katze", "großer Hund"));
+    const { classify } = await start({ own: { labels: "cat, dog" }, file: { labels: join(folder, "labels.txt") } });
+    expect(await classify("own")).toEqual(answer("cat", "dog"));
+    expect(await classify("file")).toEqual(answer("Katze", "großer Hund"));
   });
 
   it("come from an ONNX model's metadata, if there is no option", async () => {
@@ -43,13 +49,14 @@ describe("the names of a model's classes", () => {
     const entry = [...text(0x0a, "names"), ...text(0x12, "{0: 'cat', 1: 'dog'}")];
     const named = Buffer.concat([readFileSync(TWO_CLASSES), Buffer.of(0x72, entry.length, ...entry)]);
     const path = join(tempFolder({ "named.onnx": named }), "named.onnx");
-    expect(await (await start(undefined, path)).classify()).toEqual(answer("cat", "dog"));
-    expect(await (await start("a,b", path)).classify()).toEqual(answer("a", "b"));
-    expect(await (await start(undefined)).classify()).toEqual(answer("", ""));
+    const { classify } = await start({ metadata: { path }, option: { path, labels: "a,b" }, neither: {} });
+    expect(await classify("metadata")).toEqual(answer("cat", "dog"));
+    expect(await classify("option")).toEqual(answer("a", "b"));
+    expect(await classify("neither")).toEqual(answer("", ""));
   });
 
   it("are those of KServe's classification too", async () => {
-    const { post } = await start("cat,dog");
+    const { post } = await start({ default: { labels: "cat,dog" } });
     const inputs = [{ name: "x", datatype: "FP32", shape: [1, 3], data: [1, 2, 3] }];
     const outputs = [{ name: "y", parameters: { classification: 2 } }];
     expect(await post("/v2/models/default/infer", { inputs, outputs })).toMatchObject({
@@ -58,8 +65,8 @@ describe("the names of a model's classes", () => {
   });
 
   it("are warned of where no output has as many", async () => {
-    const { classify, events } = await start("cat,dog,bird");
-    expect(await classify()).toEqual(answer("", ""));
+    const { classify, events } = await start({ default: { labels: "cat,dog,bird" } });
+    expect(await classify("default")).toEqual(answer("", ""));
     expect(events).toContainEqual(
       expect.objectContaining({
         msg: "labels names 3 classes (cat, …), and no output has as many columns: y [-1,2].",

@@ -1,9 +1,10 @@
 import { join } from "node:path";
 import { credentials } from "@grpc/grpc-js";
 import { expect, onTestFinished, test } from "vitest";
+import type { Server } from "../../src/server/server.ts";
 import type { ServerOptions } from "../../src/server/server-options.ts";
 import { createEventLog } from "../helpers/event-log.ts";
-import { startServer } from "../helpers/start-server.ts";
+import { shareServer, startServer } from "../helpers/start-server.ts";
 import { tempFolder } from "../helpers/temp-folder.ts";
 import { KserveClient } from "../protocols/kserve/kserve-oracle.ts";
 
@@ -38,15 +39,17 @@ export default {
   postprocess: [null, (outputs) => outputs],
 };`;
 
-async function start(options: Partial<ServerOptions> = { serverTiming: true }) {
+/** A model, and a chain of it and hooks. */
+function served(): ServerOptions {
   const folder = tempFolder({ "spins.ts": DRIVER, "hooks.ts": HOOKS });
   const stage = { driver: join(folder, "spins.ts") };
-  const { log, find } = createEventLog("info");
-  const chain = { stages: [stage, stage], hooks: join(folder, "hooks.ts") };
-  const server = await startServer({ models: { one: stage, chain }, log, ...options });
-  const post = (model: string, x: number) =>
-    fetch(`${server.httpUrl}/v2/models/${model}/infer`, { method: "POST", body: body(x) });
-  return { server, post, find };
+  return { models: { one: stage, chain: { stages: [stage, stage], hooks: join(folder, "hooks.ts") } } };
+}
+
+const share = shareServer(() => ({ ...served(), serverTiming: true }));
+
+function post({ httpUrl }: Pick<Server, "httpUrl">, model: string, x: number): Promise<Response> {
+  return fetch(`${httpUrl}/v2/models/${model}/infer`, { method: "POST", body: body(x) });
 }
 
 /** Names and times of a header `Server-Timing`. */
@@ -56,16 +59,15 @@ function read(header: string | null): Record<string, number> {
 }
 
 test("a client is told the parts of its request, in a model's thread too", async () => {
-  const { post } = await start();
-  const times = read((await post("one", 1)).headers.get("server-timing"));
+  const times = read((await post(await share(), "one", 1)).headers.get("server-timing"));
   expect(Object.keys(times)).toEqual(["decode", "queue", "model", "encode", "total"]);
   expect(times.model).toBeGreaterThanOrEqual(2);
   expect(times.total).toBeGreaterThan(times.model!);
 });
 
 test("the parts of a chain have the numbers of their stages, through hook threads", async () => {
-  const { post, server } = await start();
-  const header = (await post("chain", 1)).headers.get("server-timing");
+  const server = await share();
+  const header = (await post(server, "chain", 1)).headers.get("server-timing");
   const times = read(header);
   const first = ["decode", "wait", "preprocess1", "queue1", "model1", "preprocess2"];
   expect(Object.keys(times)).toEqual([...first, "queue2", "model2", "postprocess2", "encode", "total"]);
@@ -77,16 +79,14 @@ test("the parts of a chain have the numbers of their stages, through hook thread
 });
 
 test("a request that fails tells how far it came", async () => {
-  const { post } = await start();
-  const failed = await post("chain", -1);
+  const failed = await post(await share(), "chain", -1);
   expect(failed.status).toBe(500);
   const names = ["decode", "wait", "preprocess", "queue", "model", "encode", "total"];
   expect(Object.keys(read(failed.headers.get("server-timing")))).toEqual(names);
 });
 
 test("over gRPC the times are a trailer", async () => {
-  const { server } = await start();
-  const client = new KserveClient(server.grpcAddress, credentials.createInsecure());
+  const client = new KserveClient((await share()).grpcAddress, credentials.createInsecure());
   onTestFinished(() => client.close());
   const message = { model_name: "one", inputs: [{ ...INPUT, contents: { fp32_contents: [1] } }] };
   const trailer = await new Promise<string>((resolve) => {
@@ -97,8 +97,9 @@ test("over gRPC the times are a trailer", async () => {
 });
 
 test("without --server-timing a client is told nothing, and the access log has the times", async () => {
-  const { post, find } = await start({ accessLog: true });
-  expect((await post("chain", 1)).headers.get("server-timing")).toBeNull();
+  const { log, find } = createEventLog("info");
+  const server = await startServer({ ...served(), log, accessLog: true });
+  expect((await post(server, "chain", 1)).headers.get("server-timing")).toBeNull();
   const line = await find({ msg: "request", model: "chain" });
   expect(line).toMatchObject({ waitMs: expect.any(Number), preprocessMs: expect.any(Number) });
   expect(line.modelMs).toBeGreaterThanOrEqual(6);
