@@ -66,6 +66,7 @@ it("ends a connection whose client resets calls as fast as it begins them", asyn
   onTestFinished(() => clearInterval(flood));
   const closed = new Promise((resolve) => session.once("close", resolve));
   const [code, , data] = await once(session, "goaway");
+  clearInterval(flood);
   expect([code, String(data)]).toEqual([constants.NGHTTP2_ENHANCE_YOUR_CALM, "too_many_resets"]);
   await closed;
 });

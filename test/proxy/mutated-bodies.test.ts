@@ -3,10 +3,10 @@ import { defineHooks } from "../../src/hooks/hooks.ts";
 import type { TensorSpec } from "../../src/tensor/signature/signature.ts";
 import { mutate } from "../fuzz/mutate.ts";
 import { Random } from "../grpc/random.ts";
-import { startServer } from "../helpers/start-server.ts";
+import { shareServer } from "../helpers/start-server.ts";
 
-/** Of each body; `npm run check -- fuzz` does more. */
-const MUTATIONS = 600;
+/** Of each body for both servers; the decoders alone get more in test/fuzz, and in `npm run check -- fuzz`. */
+const MUTATIONS = 240;
 /** Statuses that a client's mistakes may lead to; any other would be the server's own failure. */
 const ALLOWED = [200, 400, 404, 415];
 
@@ -25,6 +25,12 @@ const PROXY =
 const FORM =
   '--b\r\nContent-Disposition: form-data; name="float_x"\r\n\r\n1,2.5\r\n--b\r\nContent-Disposition: form-data; name="byte_s"; filename="f"\r\nContent-Type: image/png\r\n\r\n\x89PNG\r\n--b\r\nContent-Disposition: form-data; name="int_n"\r\n\r\n7\r\n--b--\r\n';
 
+const stages = [{ driver: "null" }];
+const SERVERS = [
+  shareServer(() => ({ stages })),
+  shareServer(() => ({ stages, hooks: defineHooks({ inputs: SPECS, process: (inputs) => inputs }) })),
+];
+
 describe("mutated bodies", () => {
   test.each([
     ["rows", "/v1/models/default:predict", ROWS, "application/json"],
@@ -33,11 +39,7 @@ describe("mutated bodies", () => {
     ["the original's JSON", "/predict", PROXY, "application/json"],
     ["a form", "/predict", FORM, "multipart/form-data; boundary=b"],
   ])("of %s never make the server fail, with and without a signature", async (_, path, text, type) => {
-    const declared = defineHooks({ inputs: SPECS, process: (inputs) => inputs });
-    const servers = [
-      await startServer({ stages: [{ driver: "null" }] }),
-      await startServer({ stages: [{ driver: "null" }], hooks: declared }),
-    ];
+    const servers = await Promise.all(SERVERS.map((start) => start()));
     const random = new Random(text.length);
     const seen = new Set<number>();
     for (let round = 0; round < MUTATIONS / servers.length; round++) {
