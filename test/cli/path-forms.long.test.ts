@@ -25,13 +25,19 @@ const isAbsolute = (form: string) => !form.startsWith("relative");
 /** Forms that make sense for TensorFlow Serving, which refuses relative ones. */
 const ABSOLUTE = Object.keys(FORMS).filter(isAbsolute);
 
-/** Several forms at once, for settings that take one path for each start of the program. */
+/** A link's path with a step up, doubled slashes and a slash at its end. */
+function crooked(path: string, shown = (link: string) => link): string {
+  const link = FORMS["a link"]?.(path) as string;
+  return `${shown(link)}/../${basename(link)}/`.replaceAll("/", "//");
+}
+
+/** All forms in two paths, for settings that take one path for each start of the program. */
 const DENSE: typeof FORMS = {
-  "relative with a slash": (path) => `./${relative(".", path)}/`,
-  "a step up with doubled slashes": (path) => `${path}/../${basename(path)}/`.replaceAll("/", "//"),
-  "a link": FORMS["a link"] as (path: string) => string,
+  "relative, and crooked": (path) => crooked(path, (link) => `./${relative(".", link)}`),
   "a file URL": FORMS["a file URL"] as (path: string) => string,
 };
+/** The same for TensorFlow Serving. */
+const DENSE_ABSOLUTE: typeof FORMS = { ...DENSE, "relative, and crooked": crooked };
 
 /** `models/half/1/model.onnx`, hooks, and folders for what the server writes. */
 function place(model = "half"): string {
@@ -41,7 +47,9 @@ function place(model = "half"): string {
   return root;
 }
 
-const FREE = ["--port", "0", "--http-port", "0"];
+const FREE = ["--port", "0", "--http-port", "0", "--no-supervisor"];
+/** Without a supervisor, which knows no paths. */
+const ALONE = { KSERVING_SUPERVISOR: "false" };
 
 /** The path of a folder of the place in one form. */
 type At = (folder: string) => string;
@@ -91,7 +99,7 @@ test.each(TABLE)("%s takes a path that is %s", async (_name, form, args) => {
 
 test.each(Object.keys(DENSE))("SM_MODEL_DIR takes a path that is %s", async (form) => {
   const path = DENSE[form]?.(join(place(), "models")) as string;
-  const env = { SM_MODEL_DIR: path, SAGEMAKER_BIND_TO_PORT: "0", KSERVING_PORT: "0" };
+  const env = { SM_MODEL_DIR: path, SAGEMAKER_BIND_TO_PORT: "0", KSERVING_PORT: "0", ...ALONE };
   const { http } = await startKserving(["serve"], env).event("ready");
   expect((await fetch(`${http}/ping`)).status).toBe(200);
 });
@@ -155,12 +163,12 @@ const PROGRAMS: readonly (readonly [command: string, said: RegExp, args: (path: 
 
 test.each(
   PROGRAMS.flatMap(([command, said, args]) =>
-    Object.keys(DENSE)
-      .filter((form) => !command.startsWith("tensorflow") || isAbsolute(form))
-      .map((form) => [command, form, said, args] as const),
+    Object.entries(command.startsWith("tensorflow") ? DENSE_ABSOLUTE : DENSE).map(
+      ([form, write]) => [command, form.replace(/^relative, and /, ""), said, args, write] as const,
+    ),
   ),
-)("%s takes a path that is %s", async (command, form, said, args) => {
-  const path = DENSE[form]?.(join(place(), "models/half")) as string;
-  const program = startKserving([command, ...args(path, await freePort())]);
+)("%s takes a path that is %s", async (command, _form, said, args, write) => {
+  const path = write(join(place(), "models/half"));
+  const program = startKserving([command, ...args(path, await freePort())], ALONE);
   await Promise.any([program.output(said), program.output(said, "stderr")]);
 });
