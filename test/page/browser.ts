@@ -21,19 +21,34 @@ const CAMERA = ["--use-fake-device-for-media-stream", "--use-fake-ui-for-media-s
 let browser: Promise<Browser> | undefined;
 afterAll(async () => (await browser)?.close());
 
+/** Choices for {@link openPage}. */
+interface PageOptions extends BrowserContextOptions {
+  /** True where the page's waits of a second and more take less. Default false. */
+  readonly isHurried?: boolean;
+}
+
+/** It asks its server every few seconds, and gives an answer up after some more. */
+const HURRY = `{
+  const { setTimeout: wait } = window;
+  window.setTimeout = (call, ms, ...given) => wait(call, ms < 1000 ? ms : ms / 10, ...given);
+  const { timeout } = AbortSignal;
+  AbortSignal.timeout = (ms) => timeout.call(AbortSignal, ms / 3);
+}`;
+
 /**
  * A page in a browser of its own user; the test fails if it logs an error, or asks a server for anything but its own
  * and `others`.
  */
 export async function openPage(
   url: string,
-  options: BrowserContextOptions = {},
+  { isHurried = false, ...options }: PageOptions = {},
   others: readonly string[] = [],
 ): Promise<Page> {
   // Chromium's sandbox does not work for root.
   browser ??= chromium.launch({ executablePath: CHROMIUM, args: ["--no-sandbox", "--disable-gpu", ...CAMERA] });
   const context = await (await browser).newContext(options);
   const page = await context.newPage();
+  if (isHurried) await page.addInitScript(HURRY);
   const wrong: string[] = [];
   page.on("pageerror", ({ message }) => wrong.push(message));
   page.on("console", (message) => {

@@ -11,6 +11,8 @@ const stages = [{ driver: "null" }];
 const FREE = "Inputs by name, as JSON";
 const REFUSAL = { status: 401, headers: { "www-authenticate": "Bearer" }, body: '{"error": "The token has expired."}' };
 
+const HURRIED = { isHurried: true };
+
 /** Waits for the next two answers to the page's question for the models. */
 async function hearTwice(page: Page): Promise<void> {
   for (let times = 0; times < 2; times++) await page.waitForResponse(/\/ui\/models$/);
@@ -20,7 +22,7 @@ describe.skipIf(lacksChromium())("an open page", () => {
   test("goes on to show a model that is unloaded, and says of another that it is not served", async () => {
     const models = { a: { stages }, b: { stages } };
     const { httpUrl } = await startServer({ models, allowControl: "local" });
-    const page = await openPage(`${httpUrl}/ui`);
+    const page = await openPage(`${httpUrl}/ui`, HURRIED);
     await page.getByRole("button", { name: "Unload" }).click();
     await page.getByText("a is unloaded.").waitFor();
     await hearTwice(page);
@@ -35,7 +37,7 @@ describe.skipIf(lacksChromium())("an open page", () => {
     const path = `${tempFolder()}/model.onnx`;
     copyFileSync("test/fixtures/models/half-plus-two.onnx", path);
     const { httpUrl } = await startServer({ stages: [{ driver: "onnx", path }], allowControl: "local" });
-    const page = await openPage(`${httpUrl}/ui`);
+    const page = await openPage(`${httpUrl}/ui`, HURRIED);
     const shape = page.getByLabel("Shape");
     await expect.poll(() => shape.inputValue()).toBe("1");
     copyFileSync("test/fixtures/models/matmul-dynamic-batch.onnx", path);
@@ -48,7 +50,7 @@ describe.skipIf(lacksChromium())("an open page", () => {
   test("controls the server that has been started in place of the one it came from", async () => {
     const options = { models: { a: { stages } }, allowControl: "local" } as const;
     const first = await createServer({ ...options, http: {} });
-    const page = await openPage(`${first.httpUrl}/ui`);
+    const page = await openPage(`${first.httpUrl}/ui`, HURRIED);
     await page.getByLabel(FREE).fill('{"kept": [1]}');
     await first.close();
     await page.getByText("The server does not answer").waitFor();
@@ -62,7 +64,7 @@ describe.skipIf(lacksChromium())("an open page", () => {
 
   test("keeps what was written while it asks for another token", async () => {
     const { httpUrl } = await startServer({ stages });
-    const page = await openPage(httpUrl);
+    const page = await openPage(httpUrl, HURRIED);
     await page.getByLabel(FREE).fill('{"kept": [1]}');
     await page.route(/\/ui\/models$/, (route: Route) => route.fulfill(REFUSAL));
     await page.getByLabel("Token").fill("a token");
@@ -75,7 +77,7 @@ describe.skipIf(lacksChromium())("an open page", () => {
 
   test("says of a server that leaves its questions open that it does not answer", async () => {
     const { httpUrl } = await startServer({ stages });
-    const page = await openPage(httpUrl);
+    const page = await openPage(httpUrl, HURRIED);
     await page.getByRole("button", { name: "Run" }).waitFor();
     await page.route(/\/ui\/models$/, () => {});
     await page.getByText("The server does not answer").waitFor({ timeout: 20_000 });
@@ -85,20 +87,21 @@ describe.skipIf(lacksChromium())("an open page", () => {
 
   test("asks nothing while it is hidden, also after a button has asked", async () => {
     const { httpUrl } = await startServer({ stages, allowControl: "local" });
-    const page = await openPage(httpUrl);
+    const page = await openPage(httpUrl, HURRIED);
     await page.getByRole("button", { name: "Reload" }).click();
     await page.getByText("default is reloaded.").waitFor();
     await hearTwice(page);
     await page.evaluate('Object.defineProperty(document, "hidden", { get: () => true })');
     const asked: string[] = [];
     page.on("request", (request) => asked.push(request.url()));
-    await sleep(7000);
+    // Several times as long as it waits between two questions.
+    await sleep(1000);
     expect(asked).toEqual([]);
   });
 
   test("says that it is not of the server's version", async () => {
     const { httpUrl } = await startServer({ stages });
-    const page = await openPage(httpUrl);
+    const page = await openPage(httpUrl, HURRIED);
     await page.getByText(/^version \d+\.\d/).waitFor();
     await page.route(/\/ui\/models$/, async (route: Route) => {
       const state = await (await route.fetch()).json();
@@ -110,7 +113,7 @@ describe.skipIf(lacksChromium())("an open page", () => {
 
   test("stays where a file is dropped next to the place for it", async () => {
     const { httpUrl } = await startServer({ stages });
-    const page = await openPage(httpUrl);
+    const page = await openPage(httpUrl, HURRIED);
     await page.getByRole("button", { name: "Run" }).waitFor();
     const prevented = await page.evaluate(`["dragover", "drop"].map((type) => {
       const dataTransfer = new DataTransfer();
@@ -122,7 +125,7 @@ describe.skipIf(lacksChromium())("an open page", () => {
 
   test("sends a request whose answer is lost once", async () => {
     const { httpUrl } = await startServer({ stages });
-    const page = await openPage(httpUrl);
+    const page = await openPage(httpUrl, HURRIED);
     let sent = 0;
     await page.route(/\/infer$/, (route: Route) => {
       sent++;
@@ -135,7 +138,7 @@ describe.skipIf(lacksChromium())("an open page", () => {
 
   test("stays at its part when the keyboard skips to the content", async () => {
     const { httpUrl } = await startServer({ stages });
-    const page = await openPage(`${httpUrl}/docs`);
+    const page = await openPage(`${httpUrl}/docs`, HURRIED);
     await page.getByRole("heading", { name: "KServe V2" }).waitFor();
     await page.keyboard.press("Tab");
     await page.keyboard.press("Enter");
