@@ -18,7 +18,8 @@ import { makeTorchCases, type TorchCases } from "./pytorch/torch-cases.ts";
 
 const python = findPython("The pytorch driver", ["torch"]);
 const NONE: TorchCases = { folder: "", torch: "", cases: {} };
-const { folder, cases } = python === undefined ? NONE : makeTorchCases(python);
+const warm = warmPython(python, "torch");
+const { folder, cases } = python === undefined ? NONE : makeTorchCases(warm);
 const file = (name: string) => join(folder, name);
 const rows = (columns: number, ...values: number[]) =>
   createTensor("float32", [values.length / columns, columns], Float32Array.from(values));
@@ -42,7 +43,7 @@ await describeDriver({
     if (python === undefined) throw new Error("no Python with torch");
   },
   modelPath: file("named.script.pt"),
-  options: { python: python ?? "", inputs: "x:float32[-1,-1]" },
+  options: { python: warm, inputs: "x:float32[-1,-1]" },
   samples: [
     {
       inputs: { x: rows(2, 1, 2) },
@@ -56,7 +57,6 @@ await describeDriver({
 });
 
 describe.skipIf(python === undefined)("the pytorch driver", () => {
-  const warm = warmPython(python, "torch");
   const load = (name: string, options: Record<string, string> = {}) =>
     loadModel("pytorch", name.includes("/") ? name : file(name), { options: { python: warm, ...options } });
 

@@ -8,8 +8,8 @@ import { keptInputs } from "./kept-inputs.ts";
 import { openTlsDecoders } from "./tls-decoders.ts";
 import { usedMb } from "./used-mb.ts";
 
-/** Ten seconds together; `npm run check -- fuzz` takes ten minutes and another seed. */
-const [WARM_UP_MS, MS] = [2000, 8000];
+/** Five seconds together; `npm run check -- fuzz` takes ten minutes and another seed. */
+const [WARM_UP_MS, MS] = [1000, 4000];
 const LIMIT_MS = 60_000;
 const MAX_GROWTH_MB = 64;
 

@@ -96,23 +96,26 @@ describe("a load with a configuration and files", () => {
     expect(versions()).toEqual(["half 1", "large 1", "larger 1"]);
   });
 
-  it.each([
-    ["a path out of the folder", { "file:../x": HALF }, "'file:../x' must stay within model directory"],
-    ["a way out within a path", { "file:1/a/../../../x": HALF }, "must stay within model directory"],
-    ["a whole path", { "file:/x": HALF }, "must stay within model directory"],
-    ["a path of Windows", { "file:C:\\x": HALF }, "must stay within model directory"],
-    ["a NUL in it", { "file:1/a\0b": HALF }, "must stay within model directory"],
-    ["no path", { "file:": HALF }, "names no file"],
-    ["a file in a file", { "file:1": HALF, "file:1/model.onnx": HALF }, "directory has been created as a file"],
-    ["a path twice", { "file:1/a": HALF, "file:1//a": HALF }, "the file is given twice"],
-    ["hooks", { "file:1/hooks.ts": HALF }, "is code"],
-    ["a Python file", { "file:1/model.py": HALF }, "is code"],
-    ["a library", { "file:1/libops.so.1": HALF }, "is code"],
-  ])("refuses %s", async (_, files, message) => {
+  it("refuses files in other places, twice, or of code", async () => {
     const { overHttp, overGrpc } = await start();
-    expect(await overHttp("half", "{}", files)).toEqual([400, expect.stringContaining(message)]);
-    await expect(overGrpc("half", "{}", files)).rejects.toThrow(message);
-    expect(overrideFolders()).toEqual([]);
+    const refused: readonly (readonly [what: string, files: Files, message: string])[] = [
+      ["a path out of the folder", { "file:../x": HALF }, "'file:../x' must stay within model directory"],
+      ["a way out within a path", { "file:1/a/../../../x": HALF }, "must stay within model directory"],
+      ["a whole path", { "file:/x": HALF }, "must stay within model directory"],
+      ["a path of Windows", { "file:C:\\x": HALF }, "must stay within model directory"],
+      ["a NUL in it", { "file:1/a\0b": HALF }, "must stay within model directory"],
+      ["no path", { "file:": HALF }, "names no file"],
+      ["a file in a file", { "file:1": HALF, "file:1/model.onnx": HALF }, "directory has been created as a file"],
+      ["a path twice", { "file:1/a": HALF, "file:1//a": HALF }, "the file is given twice"],
+      ["hooks", { "file:1/hooks.ts": HALF }, "is code"],
+      ["a Python file", { "file:1/model.py": HALF }, "is code"],
+      ["a library", { "file:1/libops.so.1": HALF }, "is code"],
+    ];
+    for (const [what, files, message] of refused) {
+      expect(await overHttp("half", "{}", files), what).toEqual([400, expect.stringContaining(message)]);
+      await expect(overGrpc("half", "{}", files), what).rejects.toThrow(message);
+      expect(overrideFolders(), what).toEqual([]);
+    }
   });
 
   it("refuses what is no such parameter, in Triton's words", async () => {
@@ -167,25 +170,26 @@ describe("a load with a configuration alone", () => {
     expect(await overHttp("half", warmed("../1/model.onnx"))).toEqual([400, expect.stringContaining(outside)]);
   });
 
-  it.each([
-    ["no JSON", "{", "Invalid config override: config:1:"],
-    ["no object", "[]", "expected a JSON object of a ModelConfig"],
-    ["a wrong value", '{"max_batch_size": "many"}', '"max_batch_size" is "many"; expected an integer of 0 or more'],
-    ["another name", '{"name": "other"}', "is of a model called other"],
-    ["a backend that is not there", '{"backend": "fil"}', "has the backend fil, for which there is no driver"],
-    ["a file elsewhere", '{"default_model_filename": "../../x.onnx"}', "expected a name in the version's folder"],
-    [
-      "a library",
-      '{"backend": "openvino", "parameters": {"CPU_EXTENSION_PATH": {"string_value": "/x.so"}}}',
-      "a client may not name libraries",
-    ],
-    ["too much", `{"metric_tags": "${"x".repeat(300_000)}"}`, "expected 262144 at most"],
-  ])("refuses %s", async (_, config, message) => {
+  it("is refused for what is no such configuration, names another place, or is too long", async () => {
     const { overHttp, versions } = await start();
-    expect(await overHttp("half", config)).toEqual([
-      400,
-      expect.stringContaining(JSON.stringify(message).slice(1, -1)),
-    ]);
+    const refused: readonly (readonly [what: string, config: string, message: string])[] = [
+      ["no JSON", "{", "Invalid config override: config:1:"],
+      ["no object", "[]", "expected a JSON object of a ModelConfig"],
+      ["a wrong value", '{"max_batch_size": "many"}', '"max_batch_size" is "many"; expected an integer of 0 or more'],
+      ["another name", '{"name": "other"}', "is of a model called other"],
+      ["a backend that is not there", '{"backend": "fil"}', "has the backend fil, for which there is no driver"],
+      ["a file elsewhere", '{"default_model_filename": "../../x.onnx"}', "expected a name in the version's folder"],
+      [
+        "a library",
+        '{"backend": "openvino", "parameters": {"CPU_EXTENSION_PATH": {"string_value": "/x.so"}}}',
+        "a client may not name libraries",
+      ],
+      ["too much", `{"metric_tags": "${"x".repeat(300_000)}"}`, "expected 262144 at most"],
+    ];
+    for (const [what, config, message] of refused) {
+      const said = expect.stringContaining(JSON.stringify(message).slice(1, -1));
+      expect(await overHttp("half", config), what).toEqual([400, said]);
+    }
     expect(versions()).toEqual(["half 1"]);
   });
 });

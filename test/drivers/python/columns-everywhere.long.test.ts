@@ -18,12 +18,15 @@ import { connectKserve } from "../../helpers/kserve-grpc.ts";
 import { missingPython, PYTHON } from "../../helpers/missing-python.ts";
 import { shareServer } from "../../helpers/start-server.ts";
 import { tempFolder } from "../../helpers/temp-folder.ts";
+import { warmPython } from "../../helpers/warm-python.ts";
 
 const run = promisify(execFile);
 const python = findPython("Columns everywhere", ["sklearn", "xgboost", "lightgbm", "catboost", "pandas", "joblib"]);
+const warm = warmPython(python, "joblib", "pandas", "xgboost", "lightgbm", "catboost", "sklearn.compose");
 const variable = "KSERVING_TEST_PARTS";
 const mlflowPython = process.env[variable] ?? "python3";
 const lacksMlflow = missingPython("Columns of MLflow", "mlflow.pyfunc", { python: mlflowPython, variable });
+const warmMlflow = warmPython(lacksMlflow === undefined ? mlflowPython : undefined, "mlflow.pyfunc");
 /** For Parquet, and the client in Python. */
 const lacksArrow = missingPython("Columns from Parquet", "pyarrow.parquet");
 const canRun = python !== undefined && lacksMlflow === undefined && lacksArrow === undefined;
@@ -103,9 +106,9 @@ const COLUMNS: Readonly<Record<string, readonly string[]>> = {
 };
 
 const serve = shareServer(() => {
-  makeModels(python ?? "");
+  makeModels(warm);
   const stage = (driver: string, file: string) => {
-    const command = driver === "mlflow" ? mlflowPython : (python ?? "");
+    const command = driver === "mlflow" ? warmMlflow : warm;
     const pickled: Record<string, string> = ["sklearn", "mlflow"].includes(driver) ? { allow_pickle: "true" } : {};
     return { stages: [{ driver, path: join(folder, file), options: { python: command, ...pickled } }] };
   };
