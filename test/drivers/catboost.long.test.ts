@@ -11,8 +11,9 @@ import { makeEstimators } from "./python/estimators.ts";
 import { loadModel } from "./python/load-model.ts";
 
 const python = findPython("The catboost driver", ["catboost"]);
-const estimators = python === undefined ? undefined : makeEstimators(python, "catboost");
-const options = { python: warmPython(python, "catboost") };
+const warm = warmPython(python, "catboost");
+const estimators = python === undefined ? undefined : makeEstimators(warm, "catboost");
+const options = { python: warm };
 
 describe.skipIf(estimators === undefined)("the catboost driver", () => {
   const { rows, pathOf, answersOf } = (estimators ?? {}) as ReturnType<typeof makeEstimators>;

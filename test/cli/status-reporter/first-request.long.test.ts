@@ -79,12 +79,12 @@ const python = findPython("The example of models in Python", ["sklearn", "xgboos
 if (python !== undefined) {
   const warm = warmPython(python, "joblib", "sklearn", "xgboost", "lightgbm", "torch");
   const options = { python: warm, allow_pickle: "true" };
-  const { pathOf } = makeEstimators(python, "sklearn", "xgboost", "lightgbm");
+  const { pathOf } = makeEstimators(warm, "sklearn", "xgboost", "lightgbm");
   const estimators = (...files: string[]): Toy[] => files.map((file) => [file, pathOf(file), options]);
   testToys("sklearn", estimators("classifier.joblib", "scaler.pkl", "columns.joblib"));
   testToys("xgboost", estimators("booster.ubj", "booster.json", "booster.pkl", "xgboost.pkl", "named.ubj"));
   testToys("lightgbm", estimators("booster.lgb", "lightgbm.pkl", "named.lgb"));
-  const { folder } = makeTorchCases(python);
+  const { folder } = makeTorchCases(warm);
   const scripts = readdirSync(folder).filter((name) => /\.(script|trace)\.pt$/.test(name));
   testToys(
     "pytorch",
