@@ -12,7 +12,8 @@ const TWO_CLASSES = "test/fixtures/models/matmul-dynamic-batch.onnx";
 async function start(models: Readonly<Record<string, { readonly labels?: string; readonly path?: string }>>) {
   const { log, events } = createEventLog();
   const described = Object.entries(models).map(([name, { labels, path = TWO_CLASSES }]) => {
-    return [name, { path, options: labels === undefined ? {} : { labels } }] as const;
+    const options: Readonly<Record<string, string>> = labels === undefined ? {} : { labels };
+    return [name, { path, options }] as const;
   });
   const { httpUrl } = await startServer({ models: Object.fromEntries(described), log });
   const post = async (route: string, body: unknown) => {
