@@ -82,8 +82,8 @@ describe.skipIf(python === undefined)("in Python too", { timeout: 60_000 }, () =
   const warm = warmPython(python, "joblib", "sklearn", "xgboost", "lightgbm", "torch");
   const options = { python: warm, allow_pickle: "true" };
   const given: Given = { x: ["float32", 1, 2] };
-  const estimators = python === undefined ? undefined : makeEstimators(python, "sklearn", "xgboost", "lightgbm");
-  const torch = python === undefined ? undefined : makeTorchCases(python);
+  const estimators = python === undefined ? undefined : makeEstimators(warm, "sklearn", "xgboost", "lightgbm");
+  const torch = python === undefined ? undefined : makeTorchCases(warm);
 
   test.each([
     ["sklearn", "classifier.joblib"],

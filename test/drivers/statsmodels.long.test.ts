@@ -8,8 +8,8 @@ import { makeEstimators } from "./python/estimators.ts";
 import { loadModel } from "./python/load-model.ts";
 
 const python = findPython("The statsmodels driver", ["statsmodels"]);
-const estimators = python === undefined ? undefined : makeEstimators(python, "statsmodels");
-const warm = warmPython(python, "statsmodels.api");
+const warm = warmPython(python, "pandas", "statsmodels.api", "statsmodels.formula.api");
+const estimators = python === undefined ? undefined : makeEstimators(warm, "statsmodels");
 const options = { python: warm, allow_pickle: "true" };
 const steps = (value: number) => ({ steps: createTensor("int64", [], BigInt64Array.of(BigInt(value))) });
 const size = createTensor("float32", [2], Float32Array.of(1, 2));

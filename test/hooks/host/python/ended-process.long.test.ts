@@ -2,7 +2,7 @@ import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
 import { createEventLog } from "../../../helpers/event-log.ts";
-import { python, servePythonHooks } from "./serve-python-hooks.ts";
+import { ownPython, python, servePythonHooks } from "./serve-python-hooks.ts";
 
 const HOOKS = `
 import ctypes, multiprocessing, os, sys, time
@@ -30,6 +30,8 @@ def close_hook(global_ctx):
     print("closed")
 `;
 const flag = ["BOOL", [1], [true]] as const;
+/** Python as it starts by itself. */
+const own = { options: { python: ownPython as string } };
 
 const isAlive = (pid: number) => {
   try {
@@ -61,7 +63,7 @@ describe.skipIf(python === undefined)("the process of Python hooks", () => {
     ],
   ])("is replaced after %s", async (name, status, error, logged) => {
     const { log, events, find } = createEventLog();
-    const { ask, server } = await servePythonHooks(HOOKS, { hookTimeoutMs: 500, log });
+    const { ask, server } = await servePythonHooks(HOOKS, { ...own, hookTimeoutMs: 500, log });
     const before = (await ask({ x: flag })).outputs.pid;
     expect(await ask({ [name]: flag })).toMatchObject({ status, error: expect.stringMatching(error) });
     const after = (await ask({ x: flag })).outputs.pid;
@@ -77,20 +79,20 @@ describe.skipIf(python === undefined)("the process of Python hooks", () => {
   });
 
   it("passes over signals that are sent to all processes of a service", async () => {
-    const { ask } = await servePythonHooks(HOOKS);
+    const { ask } = await servePythonHooks(HOOKS, own);
     const before = (await ask({ x: flag })).outputs.pid;
     for (const signal of ["SIGHUP", "SIGUSR2", "SIGTERM", "SIGINT"] as const) process.kill(Number(before?.[0]), signal);
     expect((await ask({ x: flag })).outputs.pid).toEqual(before);
   });
 
   it("goes on after a hook that forks", async () => {
-    const { ask } = await servePythonHooks(HOOKS);
+    const { ask } = await servePythonHooks(HOOKS, own);
     const [one, other] = [await ask({ fork: flag }), await ask({ x: flag })];
     expect(one.outputs.pid).toEqual(other.outputs.pid);
   });
 
   it("stays at SIGTERM, which a group's processes get together, for the requests that the server still answers", async () => {
-    const { ask } = await servePythonHooks(HOOKS);
+    const { ask } = await servePythonHooks(HOOKS, own);
     const before = (await ask({ x: flag })).outputs.pid;
     process.kill(Number(before?.[0]), "SIGTERM");
     expect((await ask({ x: flag })).outputs.pid).toEqual(before);
@@ -104,7 +106,7 @@ import os, time
 def preprocess(inputs):
     time.sleep(0.2)
     return {"pid": os.getpid()}`;
-    const { ask } = await servePythonHooks(source, { workers: 2 });
+    const { ask } = await servePythonHooks(source, { ...own, workers: 2 });
     const answers = await Promise.all(Array.from({ length: 4 }, () => ask({ x: flag })));
     expect(new Set(answers.map(({ outputs }) => outputs.pid?.[0])).size).toBe(2);
   });

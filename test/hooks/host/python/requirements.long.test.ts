@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { describe, expect, it } from "vitest";
 import { createEventLog } from "../../../helpers/event-log.ts";
 import { tempFolder } from "../../../helpers/temp-folder.ts";
-import { python, servePythonHooks } from "./serve-python-hooks.ts";
+import { ownPython, python, servePythonHooks } from "./serve-python-hooks.ts";
 
 /**
  * Makes a virtual environment that has the interpreter's packages too, and a wheel of a package `greeting` beside it.
@@ -29,7 +29,7 @@ const X = { x: ["BOOL", [1], [true]] } as const;
 describe.skipIf(python === undefined)("requirements.txt beside a Python hook file", () => {
   it("is installed where the user asks for it, and pip's reason told where that fails", async () => {
     const folder = tempFolder();
-    execFileSync(python as string, ["-c", PREPARE, folder]);
+    execFileSync(ownPython as string, ["-c", PREPARE, folder]);
     const options = { python: join(folder, "venv/bin/python") };
     const good = { "requirements.txt": `--no-index\n${join(folder, "greeting-1.0-py3-none-any.whl")}` };
     const bad = { "requirements.txt": "--no-index\nno-such-package==1" };
