@@ -10,7 +10,7 @@ describe.skipIf(lacksChromium())("what a server does, in a browser", () => {
   test("is seen in charts, in the parts of requests, and in the log", async () => {
     const log = createOutputLogger([{ write: () => {} }], new LogFilter("info"));
     const { httpUrl } = await startServer({ stages, log, allowControl: "local" });
-    const page = await openPage(`${httpUrl}/ui#/activity`);
+    const page = await openPage(`${httpUrl}/ui#/activity`, { isHurried: true });
     await page.getByText("There was none since").waitFor();
     const body = JSON.stringify({ inputs: { x: [1] } });
     await fetch(`${httpUrl}/v1/models/default:predict`, { method: "POST", body });
@@ -27,7 +27,7 @@ describe.skipIf(lacksChromium())("what a server does, in a browser", () => {
 
   test("is drawn in the colors of the mode that the browser has gone over to", async () => {
     const { httpUrl } = await startServer({ stages });
-    const page = await openPage(httpUrl, { colorScheme: "light" });
+    const page = await openPage(httpUrl, { colorScheme: "light", isHurried: true });
     await page.evaluate(`(() => {
       const { fillText } = CanvasRenderingContext2D.prototype;
       CanvasRenderingContext2D.prototype.fillText = function (...given) {

@@ -108,7 +108,8 @@ describe.skipIf(lacksChromium())("the form and the answer of a model", () => {
 
   test("are not drawn again while the page asks for the models", async () => {
     const hooks = { inputs: [{ name: "image", dtype: "bytes" }], process: ({ image }) => ({ copy: image }) } as Hooks;
-    const page = await openPage((await startServer({ models: { model: { stages, hooks } } })).httpUrl);
+    const { httpUrl } = await startServer({ models: { model: { stages, hooks } } });
+    const page = await openPage(httpUrl, { isHurried: true });
     await page.getByLabel("File for image").setInputFiles(PHOTO);
     await run(page);
     const copy = page.getByRole("img", { name: "Output copy" });

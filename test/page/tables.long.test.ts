@@ -6,6 +6,7 @@ import { tellingDriver } from "../helpers/echo-driver.ts";
 import { findPython } from "../helpers/find-python.ts";
 import { startServer } from "../helpers/start-server.ts";
 import { tempFolder } from "../helpers/temp-folder.ts";
+import { warmPython } from "../helpers/warm-python.ts";
 import { lacksChromium, openPage, seriousFindings } from "./browser.ts";
 
 const COLUMNS = [
@@ -17,6 +18,7 @@ const COLUMNS = [
 ];
 
 const python = findPython("A table of scikit-learn in the page", ["sklearn", "pandas", "joblib"]);
+const warm = warmPython(python, "joblib", "pandas", "sklearn.compose");
 
 /** Writes a pipeline that fills in missing ages, and knows two cities. */
 const PIPELINE = `
@@ -66,8 +68,8 @@ describe.skipIf(lacksChromium())("the form of a table", () => {
 
   test.skipIf(python === undefined)("is that of a pipeline of scikit-learn", async () => {
     const path = `${tempFolder()}/homes.joblib`;
-    execFileSync(python ?? "", ["-c", PIPELINE, path], { stdio: ["ignore", "ignore", "inherit"] });
-    const options = { python: python ?? "", allow_pickle: "true" };
+    execFileSync(warm, ["-c", PIPELINE, path], { stdio: ["ignore", "ignore", "inherit"] });
+    const options = { python: warm, allow_pickle: "true" };
     const models = { homes: { stages: [{ driver: "sklearn", path, options }] } };
     const page = await openPage((await startServer({ models })).httpUrl);
     await page.getByLabel(/^age/).fill("");

@@ -104,7 +104,7 @@ describe("requests that never pause", () => {
 
   it("meet either the model or its absence while it is unloaded and loaded", async () => {
     const { server, load } = await start(1);
-    for (let round = 0; round < 10; round++) {
+    for (let round = 0; round < 5; round++) {
       await load.seen(1);
       await server.unload("m");
       expect(states(server)).toEqual(["1 END"]);
@@ -132,7 +132,7 @@ describe("requests that never pause", () => {
       await load.seen(version);
     }
     expect(load.answers.filter(({ status }) => status !== 200)).toEqual([]);
-    for (let round = 0; round < 5; round++) {
+    for (let round = 0; round < 3; round++) {
       await server.unload("inner", { dependents: true });
       await server.load("m");
       await load.seen(4);
