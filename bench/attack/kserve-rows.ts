@@ -48,6 +48,21 @@ const MESSAGES: Readonly<Record<string, () => Buffer>> = {
   unknown: () => infer(repeated(bytesField(99), 10_000_000)),
 };
 
+/** As long as a name may be, of what is longest as JSON. */
+const longName = (index: number) => `${index}`.padEnd(4096, "\x01");
+const named = (count: number) => {
+  const value = contents(bytesField(6, Buffer.alloc(4)));
+  return Buffer.concat(Array.from({ length: count }, (_, index) => input(longName(index), "FP32", [1], value)));
+};
+
+/** Names of inputs and outputs for hooks that declare none: as many as there may be, and more characters than may be. */
+const NAMED: Readonly<Record<string, () => Buffer>> = {
+  names: () => infer(named(250)),
+  "long-names": () => infer(named(2048)),
+  "long-outputs": () =>
+    infer(named(1), ...Array.from({ length: 2048 }, (_, index) => bytesField(6, bytesField(1, longName(index))))),
+};
+
 /** HTTP bodies of JSON and binary values, by what they contain; `data` follows the JSON. */
 const BODIES: Readonly<Record<string, () => { json: object; data: Buffer }>> = {
   "raw-strings": () => ({ json: request("BYTES", [3_500_000], 14_000_000), data: Buffer.alloc(14_000_000) }),
@@ -73,6 +88,10 @@ export const KSERVE_ROWS: readonly AttackRow[] = [
     grpcRow(`v2grpc-${name}`, make, METHODS.infer),
     grpcRow(`v2stream-${name}`, make, METHODS.stream),
   ]),
+  ...Object.entries(NAMED).map(([name, make]) => ({
+    ...grpcRow(`v2grpc-${name}`, make, METHODS.infer),
+    server: "hooks" as const,
+  })),
   ...Object.entries(BODIES).map(([name, make]) => httpRow(name, make)),
   compressedAnswerRow(),
   bombRow(),

@@ -31,9 +31,15 @@ export interface JsonPayload {
 const decoder = new TextDecoder("utf-8", { fatal: true });
 const encoder = new TextEncoder();
 
-/** Size of a payload, in bytes. */
+/** Characters of a name that are not counted, since a tensor itself takes more. */
+const FREE_NAME = 256;
+
+/** Size of a payload, in bytes; long names count. */
 export function payloadBytes(payload: Payload): number {
-  return payload.kind === "json" ? payload.json.byteLength : tensorBytes(payload.tensors);
+  if (payload.kind === "json") return payload.json.byteLength;
+  let bytes = tensorBytes(payload.tensors);
+  for (const name in payload.tensors) if (name.length > FREE_NAME) bytes += 2 * name.length;
+  return bytes;
 }
 
 /** Further bytes that are needed to convert a payload's numbers for the model's inputs. */

@@ -27,7 +27,9 @@ function addTensor(hash: Hash, name: string, tensors: Tensors): void {
 
 /** All that makes two tensors equal, piece by piece. */
 function* tensorParts(name: string, tensor: Tensor): Generator<string | NodeJS.ArrayBufferView> {
-  yield JSON.stringify([name, tensor.dtype, tensor.shape]);
+  // A name as JSON may be six times as long.
+  yield JSON.stringify([name.length, tensor.dtype, tensor.shape]);
+  yield name;
   if (tensor.dtype !== "bytes") {
     yield tensor.data;
     return;
@@ -75,7 +77,8 @@ function isWhole(tensor: Tensor): boolean {
 }
 
 function* partsOf({ signature, inputs, outputs, targets, raw }: HashedRequest): Generator<string | Uint8Array> {
-  yield JSON.stringify([signature.name, outputs, targets, raw]);
+  yield JSON.stringify([signature.name, outputs?.length, targets?.length, raw]);
+  for (const names of [outputs, targets]) for (const name of names ?? []) yield `${name.length} ${name}`;
   if (inputs.kind === "json") yield* slices(inputs.json);
   else {
     for (const name of Object.keys(inputs.tensors).sort()) {

@@ -59,17 +59,21 @@ const MAX_DIMENSION = 2 ** 31 - 1;
 /** Characters of a tensor's name. */
 export const MAX_NAME = 4096;
 
+/** Throws `invalid_argument` for a name of more than 4096 characters. */
+export function assertName(name: string): void {
+  if (name.length <= MAX_NAME) return;
+  const begins = JSON.stringify(name.slice(0, 100));
+  throw invalidArgument(
+    `A tensor's name has ${name.length} characters; expected ${MAX_NAME} at most. It begins ${begins}.`,
+  );
+}
+
 /**
  * Throws `invalid_argument`, naming the tensor, for a name of more than 4096 characters, and for a shape that cannot be
  * passed between threads: a rank over 254 or a dimension of 2^31 and more.
  */
 export function assertCarriable(shape: readonly number[], name: string): void {
-  if (name.length > MAX_NAME) {
-    const begins = JSON.stringify(name.slice(0, 100));
-    throw invalidArgument(
-      `A tensor's name has ${name.length} characters; expected ${MAX_NAME} at most. It begins ${begins}.`,
-    );
-  }
+  assertName(name);
   if (shape.length > MAX_RANK) throw invalidArgument(`${name} has rank ${shape.length}; expected ${MAX_RANK} at most.`);
   for (const size of shape) {
     if (size > MAX_DIMENSION) throw invalidArgument(`${name} has a dimension of ${size}; expected less than 2^31.`);

@@ -60,9 +60,22 @@ export class RequestQueue {
   }
 }
 
+/** Characters of names that tell kinds apart: a kind is kept for as long as its requests wait and run. */
+const MAX_KIND = 256;
+
 /** The kind of a request, by its inputs: requests with other inputs are often for another model. */
 export function kindOfRequest({ signature, inputs }: InferRequest): string {
-  return inputs.kind === "json" ? "json" : JSON.stringify([signature.name, ...Object.keys(inputs.tensors)]);
+  if (inputs.kind === "json") return "json";
+  const names = [signature.name, ...Object.keys(inputs.tensors)];
+  let length = 0;
+  for (const name of names) length += name.length;
+  if (length <= MAX_KIND) return JSON.stringify(names);
+  let start = "";
+  for (const name of names) {
+    start += `${name.slice(0, MAX_KIND - start.length)},`;
+    if (start.length >= MAX_KIND) break;
+  }
+  return JSON.stringify([names.length, length, start]);
 }
 
 /** Attributes of an item in a {@link FairQueue}. */

@@ -2,6 +2,7 @@ import { invalidArgument, ServingError } from "../../errors.ts";
 import type { CallInfo, GrpcProtocolOptions, GrpcRoutes, UnaryMethod } from "../../grpc/grpc-route.ts";
 import { decodeInThread, encodeInThread } from "../../platform/codec-host/codec-jobs.ts";
 import type { InferenceService, Lease } from "../../serving/inference-service.ts";
+import { assertNames } from "../../tensor/signature/choose-signature.ts";
 import { answeredTensors } from "../answered-tensors.ts";
 import { isLargeResponse, PREDICT_NESTING } from "./grpc-codec.ts";
 import { assertNamesModel } from "./model-spec.ts";
@@ -59,6 +60,7 @@ async function run(lease: Lease, request: SessionRunRequest, call: CallInfo): Pr
     if (fetches.length + targets.length === 0) {
       throw invalidArgument("Must specify at least one target to fetch or execute.");
     }
+    assertNames(Object.keys(feeds), fetches, targets);
     const recording = lease.recordAs?.("session_run_log", recordedSessionRun(request));
     const answer = await lease.infer({
       signature: { name: "", spec: undefined },

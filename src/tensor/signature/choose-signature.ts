@@ -1,5 +1,6 @@
 import { hintedError, unknownName } from "../../error-info.ts";
-import { createTensor, createTensors, type Tensors } from "../tensor.ts";
+import { invalidArgument } from "../../errors.ts";
+import { assertName, createTensor, createTensors, type Tensors } from "../tensor.ts";
 import { defaultSignatureName, type Signature, type TensorSpec } from "./signature.ts";
 
 /** The signature that a request runs, found once. */
@@ -9,15 +10,33 @@ export interface ChosenSignature {
   readonly spec: Signature | undefined;
 }
 
+/** Characters of all names of a request together: they cross threads as JSON, where one may become six. */
+export const MAX_NAMES = 1024 * 1024;
+
+/** Throws `invalid_argument` for names in a request that are too long, each or together. */
+export function assertNames(...lists: readonly (readonly string[])[]): void {
+  let characters = 0;
+  for (const names of lists)
+    for (const name of names) {
+      assertName(name);
+      characters += name.length;
+    }
+  if (characters <= MAX_NAMES) return;
+  throw invalidArgument(
+    `The names of inputs and outputs have ${characters} characters together; expected ${MAX_NAMES} at most. Use shorter ones.`,
+  );
+}
+
 /**
  * Finds the signature of a name, the default one of an empty name; undefined for a name that is not among those known.
- * Its inputs and outputs have the runtime's own names if the request uses them.
+ * Its inputs and outputs have the runtime's own names if the request uses them. Throws as {@link assertNames}.
  */
 export function chooseSignature(
   name: string,
   signatures: Readonly<Record<string, Signature>>,
   used?: UsedNames,
 ): ChosenSignature | undefined {
+  if (used !== undefined) assertNames(used.inputs, used.outputs ?? NO_NAMES);
   const chosen = findSignature(nameByInputs(name, signatures, used) ?? name, signatures);
   if (used === undefined || chosen?.spec === undefined) return chosen;
   const spec = underUsedNames(chosen.spec, used);
@@ -58,6 +77,8 @@ function findSignature(name: string, signatures: Readonly<Record<string, Signatu
   if (spec === undefined) return { name, spec };
   return name === "" ? { name: defaultName, spec } : undefined;
 }
+
+const NO_NAMES: readonly string[] = [];
 
 /** Names of inputs and outputs in a request. */
 export interface UsedNames {

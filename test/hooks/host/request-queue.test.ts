@@ -1,5 +1,5 @@
 import { expect, it, test } from "vitest";
-import { FairQueue, RequestQueue } from "../../../src/hooks/host/request-queue.ts";
+import { FairQueue, kindOfRequest, RequestQueue } from "../../../src/hooks/host/request-queue.ts";
 import { toTensors } from "../../../src/tensor/plain-value.ts";
 
 it("does not take a request whose client has left before", async () => {
@@ -14,6 +14,22 @@ it("does not take a request whose client has left before", async () => {
   const ran = queue.runNext(() => Promise.reject(new Error("it was run")));
   await expect(waited).rejects.toMatchObject({ code: "cancelled" });
   expect(ran).toBe(false);
+});
+
+test("the kind of a request is told by its names, and stays short however long these are", () => {
+  const kindOf = (...names: string[]) =>
+    kindOfRequest({
+      signature: { name: "s", spec: undefined },
+      inputs: { kind: "tensors", tensors: toTensors(Object.fromEntries(names.map((name) => [name, 1]))) },
+      call: { id: "1", metadata: {}, signal: new AbortController().signal },
+    });
+  expect(kindOf("a", "b")).toBe(kindOf("a", "b"));
+  expect(new Set([kindOf("a", "b"), kindOf("a,b"), kindOf("ab"), kindOf("b", "a")]).size).toBe(4);
+  const long = (start: string, count: number) =>
+    kindOf(...Array.from({ length: count }, (_, at) => `${start}${at}`.padEnd(4096, "\x01")));
+  expect(long("a", 2048)).toBe(long("a", 2048));
+  expect(new Set([long("a", 2048), long("b", 2048), long("a", 2047)]).size).toBe(3);
+  expect(long("a", 2048).length).toBeLessThan(2000);
 });
 
 /** A queue of texts whose first letter is their kind. */

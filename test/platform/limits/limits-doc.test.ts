@@ -18,7 +18,8 @@ import { MAX_ENDS } from "../../../src/serving/poison/poison-guard.ts";
 import { MAX_JSON_DEPTH } from "../../../src/tensor/codecs/json/json-extent.ts";
 import { MAX_MESSAGE_BYTES } from "../../../src/tensor/codecs/protobuf/wire-writer.ts";
 import { DEFAULT_MAX_PIXELS } from "../../../src/tensor/media/image-tensor.ts";
-import { MAX_RANK } from "../../../src/tensor/tensor.ts";
+import { MAX_NAMES } from "../../../src/tensor/signature/choose-signature.ts";
+import { MAX_NAME, MAX_RANK } from "../../../src/tensor/tensor.ts";
 
 const bytes = (size: number) => (size >= 2 ** 20 ? `${size / 2 ** 20} MB` : `${Math.round(size / 1024)} KB`);
 const seconds = (ms: number) => `${ms / 1000} s`;
@@ -152,6 +153,18 @@ const ROWS: readonly (readonly [limit: string, value: string, file: string, titl
     "has no more streams of a client than some",
   ],
   ["inputs of a request", String(MAX_INPUTS), "platform/limits/memory/decode-budget", "2048 inputs are taken"],
+  [
+    "characters of the name of an input or output",
+    String(MAX_NAME),
+    "tensor/signature/choose-signature",
+    "names of a request may be long, each",
+  ],
+  [
+    "characters of all these names of a request",
+    String(MAX_NAMES),
+    "tensor/signature/choose-signature",
+    "each and together",
+  ],
   [
     "dimensions of a tensor, levels of its lists",
     String(MAX_RANK),

@@ -9,6 +9,7 @@ import { constantsOf } from "../../../src/drivers/openvino/ir-file.ts";
 import { publicText, ServingError, toErrorCode } from "../../../src/errors.ts";
 import { readCallHeaders } from "../../../src/grpc/call-headers.ts";
 import { splitBinary } from "../../../src/grpc/metadata-headers.ts";
+import { kindOfRequest } from "../../../src/hooks/host/request-queue.ts";
 import { PartSealer } from "../../../src/hooks/raw-parts.ts";
 import { HeaderField } from "../../../src/http2/header-field.ts";
 import { readRequestHead, readTrailers } from "../../../src/http2/message-head.ts";
@@ -18,6 +19,7 @@ import { createOutputLogger } from "../../../src/observability/logger.ts";
 import { requestIdOf } from "../../../src/observability/request-id.ts";
 import { parentOf } from "../../../src/observability/trace-context.ts";
 import { readParts } from "../../../src/page/stream-parts.ts";
+import { payloadBytes } from "../../../src/pipeline/payload.ts";
 import { DecodeBudget } from "../../../src/platform/limits/memory/decode-budget.ts";
 import { nearest } from "../../../src/platform/text/nearest.ts";
 import { toWireError } from "../../../src/platform/threads/wire-error.ts";
@@ -30,6 +32,7 @@ import { acceptedType } from "../../../src/protocols/sagemaker/invoke.ts";
 import { splitForm } from "../../../src/protocols/split-form.ts";
 import { readReloadConfig } from "../../../src/protocols/tensorflow-serving/grpc-service.ts";
 import { acceptedParts, partForm } from "../../../src/proxy/part-form.ts";
+import { hashSmallRequest } from "../../../src/serving/input-key.ts";
 import { parseVersion } from "../../../src/serving/parse-version.ts";
 import { readConfigOverride } from "../../../src/serving/repository/client-overrides.ts";
 import { parseJsonTree } from "../../../src/tensor/codecs/config/config-node.ts";
@@ -41,6 +44,8 @@ import { parseJson } from "../../../src/tensor/codecs/json/json-reader.ts";
 import { parseExactJson } from "../../../src/tensor/codecs/json/tensor-from-json.ts";
 import { readNpy } from "../../../src/tensor/codecs/npy.ts";
 import { encodeMessage, messageField, textElement } from "../../../src/tensor/codecs/protobuf/wire-writer.ts";
+import { chooseSignature } from "../../../src/tensor/signature/choose-signature.ts";
+import { createTensor, createTensors } from "../../../src/tensor/tensor.ts";
 import { chatCosts } from "./chat-costs.ts";
 import { between, filled, LARGE, numbered, type TextCost } from "./hostile-texts.ts";
 import { tensorCosts } from "./tensor-costs.ts";
@@ -50,6 +55,8 @@ const KB = 1024;
  * Characters of a gRPC message's name, of a head over HTTP, of metadata, of a client's configuration, of users' texts.
  */
 const [NAME, HEAD, METADATA, CONFIG, TEXT] = [600 * KB, 16 * KB, 64 * KB, 256 * KB, 16 * KB * KB];
+/** Characters of a request's names, and of one. */
+const [NAMES, NAME_STEP] = [512 * KB, 4 * KB - 4];
 /** The kernel's times of this thread: computing, and waiting for a core. */
 const SCHEDULED = "/proc/thread-self/schedstat";
 
@@ -96,6 +103,12 @@ const override = (text: string) => readConfigOverride(text, { name: "m", folder:
 export const TEXT_COSTS: readonly TextCost[] = [
   { name: "name against the rules", most: NAME, texts: RUNS, read: (text) => patterns.matches(text) },
   { name: "name that is not known", most: NAME, texts: RUNS, read: (text) => nearest(text, ["model", "other"]) },
+  {
+    name: "names of inputs",
+    most: NAMES,
+    texts: { letters: filled("a"), controls: filled("\x01"), wide: filled("é") },
+    read: toNames,
+  },
   { name: "version", most: NAME, texts: RUNS, read: parseVersion },
   { name: "request id", most: HEAD, texts: RUNS, read: (text) => requestIdOf({ "x-request-id": text }) },
   { name: "traceparent", most: HEAD, texts: RUNS, read: (text) => parentOf({ traceparent: text }) },
@@ -165,6 +178,18 @@ export const TEXT_COSTS: readonly TextCost[] = [
   ...tensorCosts(),
   { name: "header of .npy", most: METADATA, isInMainThread: false, texts: RUNS, read: toArray },
 ];
+
+/** What is made of the names of a request before it runs: as inputs and as outputs they have half of what they may. */
+function toNames(text: string): unknown {
+  const names = Array.from({ length: text.length / NAME_STEP }, (_, at) => text.slice(at * NAME_STEP, (at + 1) * NAME_STEP));
+  const value = createTensor("uint8", [1], Uint8Array.of(1));
+  const tensors = createTensors(names.map((name, at) => [`${at}${name}`, value] as const));
+  const used = { inputs: Object.keys(tensors), outputs: names };
+  const signature = chooseSignature("", {}, used) ?? { name: "", spec: undefined };
+  const call = { id: "", metadata: {}, signal: new AbortController().signal };
+  const request = { signature, inputs: { kind: "tensors", tensors }, outputs: names, call } as const;
+  return [kindOfRequest(request), payloadBytes(request.inputs), hashSmallRequest(request)];
+}
 
 /** With a key that has signed none of them. */
 const checkToken = createWebTokenCheck({

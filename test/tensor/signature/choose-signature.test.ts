@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
 import { inferOnce } from "../../../src/serving/infer-once.ts";
 import { toTensors } from "../../../src/tensor/plain-value.ts";
-import { assertOutputs, chooseSignature } from "../../../src/tensor/signature/choose-signature.ts";
+import { assertNames, assertOutputs, chooseSignature } from "../../../src/tensor/signature/choose-signature.ts";
 import { startServer } from "../../helpers/start-server.ts";
 
 test("outputs are checked against what a signature declares, and not where it declares nothing", () => {
@@ -37,6 +37,42 @@ test("a signature that is run by its inputs is chosen if they are not those of t
     "serving_default",
   );
   expect(chooseSignature("", signatures)?.name).toBe("serving_default");
+});
+
+test("names of a request may be long, each and together", () => {
+  const [most, many] = ["n".repeat(4096), Array.from({ length: 256 }, () => "n".repeat(4096))];
+  expect(() => assertNames([most], [most])).not.toThrow();
+  expect(() => assertNames(many)).not.toThrow();
+  expect(() => assertNames([], [`${most}n`])).toThrow(
+    /^A tensor's name has 4097 characters; expected 4096 at most\. It begins "n{100}"\.$/,
+  );
+  expect(() => assertNames(many, ["x"])).toThrow(/ have 1048577 characters together; expected 1048576 at most\./);
+});
+
+test("longer ones are the client's fault on every protocol, of models that declare neither inputs nor outputs", async () => {
+  const { httpUrl } = await startServer({ stages: [{ driver: "null" }] });
+  const ask = async (path: string, body: object) => {
+    const answer = await fetch(`${httpUrl}${path}`, { method: "POST", body: JSON.stringify(body) });
+    return [answer.status, (await answer.text()).slice(0, 300)];
+  };
+  const names = (length: number, count = 1) =>
+    Array.from({ length: count }, (_, at) => `${at}`.padEnd(length, "\x01"));
+  const input = { name: "x", datatype: "FP32", shape: [1], data: [1] };
+  for (const [wrong, message] of [
+    [names(4097), /4097 characters; expected 4096/],
+    [names(4096, 300), /characters together; expected 1048576/],
+  ] as const) {
+    const refused = [400, expect.stringMatching(message)];
+    const outputs = wrong.map((name) => ({ name }));
+    expect(await ask("/v2/models/default/infer", { inputs: [input], outputs })).toEqual(refused);
+    const inputs = wrong.map((name) => ({ ...input, name }));
+    expect(await ask("/v2/models/default/infer", { inputs })).toEqual(refused);
+    const filter = { instances: [1], output_filter: wrong };
+    expect(await ask("/v1/models/default:predict", filter)).toEqual(refused);
+    const columns = { inputs: Object.fromEntries(wrong.map((name) => [name, [1]])) };
+    expect(await ask("/v1/models/default:predict", columns)).toEqual(refused);
+    expect(await ask("/predict/default", { inputs: { x: 1 }, out_filter: wrong })).toEqual(refused);
+  }
 });
 
 describe("an output that the model lacks", () => {
