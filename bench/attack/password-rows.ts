@@ -53,6 +53,7 @@ export const PASSWORD_ROWS: readonly AttackRow[] = [
   row("tokens-with-urls", sendTokens),
   { name: "removed-user-grpc", server: "known-users", prepare: () => (target) => removeUser(target, streamOverGrpc) },
   { name: "removed-user-http", server: "known-users", prepare: () => (target) => removeUser(target, streamOverHttp) },
+  row("removed-user-guesses", (target) => removeUser(target, streamOverHttp, guessing(target))),
 ];
 
 /** Above the time after which a change of the file of users is seen. */
@@ -63,21 +64,41 @@ const OPEN_MS = 500;
 /** Begins a stream; `ended` resolves with the status or the text at its end. */
 type Stream = (target: Target) => Promise<{ readonly ended: Promise<string>; close(): void }>;
 
-/** Takes a user out of the file of users whose stream is open: that has to end. */
-async function removeUser(target: Target, stream: Stream): Promise<AttackResult> {
+/** Takes a user out of the file of users whose stream is open: that has to end, whatever goes on `besides`. */
+async function removeUser(
+  target: Target,
+  stream: Stream,
+  besides: () => () => void = () => () => {},
+): Promise<AttackResult> {
   const { ended, close } = await stream(target);
   const early = await Promise.race([ended, wait(OPEN_MS, "open")]);
   if (early !== "open") {
     close();
     return { got: early, problem: "the stream ended before its user was removed" };
   }
+  const stop = besides();
   const path = flagOf(target, "--auth-users");
   const [name] = NEWCOMER.split(":");
   const lines = readFileSync(path, "utf8").split("\n");
   writeFileSync(path, lines.filter((line) => !line.startsWith(`${name}:`)).join("\n"));
   const got = await Promise.race([ended, wait(REMOVED_WITHIN_MS, "still open")]);
+  stop();
   close();
   return got === "still open" ? { got, problem: "the stream of a user who was removed goes on" } : { got };
+}
+
+/** Wrong passwords from the address of the removed user, until it is to stop. */
+function guessing(target: Target): () => () => void {
+  return () => {
+    let isOver = false;
+    const go = async () => {
+      while (!isOver) await guess(target, "127.0.0.1");
+    };
+    void go();
+    return () => {
+      isOver = true;
+    };
+  };
 }
 
 /** A stream of requests that has one answer. */

@@ -39,7 +39,7 @@ export interface AuthenticationParts {
 export class Authentication {
   readonly #parts: AuthenticationParts;
   readonly #known = new KnownCredentials();
-  readonly #live = new LiveCalls((kind, caller) => this.enter(kind, caller));
+  readonly #live = new LiveCalls((kind, caller) => this.#enter(kind, caller, true));
 
   constructor(parts: AuthenticationParts) {
     this.#parts = parts;
@@ -50,9 +50,14 @@ export class Authentication {
    * that is unknown, `permission_denied` for one that may not make calls of this kind.
    */
   enter(kind: CallKind, caller: Caller): CallScope | Promise<CallScope> {
+    return this.#enter(kind, caller, false);
+  }
+
+  /** `isAgain`: of a call that was let in before, by the server's own wish. */
+  #enter(kind: CallKind, caller: Caller, isAgain: boolean): CallScope | Promise<CallScope> {
     const rules = this.#parts.rules();
     if (rules.isOpen(kind)) return new CallScope(kind, rules, undefined);
-    const verified = this.#identify(caller);
+    const verified = this.#identify(caller, isAgain);
     if (verified instanceof Promise) return verified.then((found) => admit(kind, this.#parts.rules(), found));
     return admit(kind, rules, verified);
   }
@@ -86,22 +91,22 @@ export class Authentication {
     this.#parts.passwords?.close();
   }
 
-  #identify(caller: Caller): Found | Promise<Found> {
+  #identify(caller: Caller, isAgain: boolean): Found | Promise<Found> {
     const { authorization } = caller.headers;
     const certificate = this.#parts.hasCertificates ? certificateIdentity(caller.connection) : undefined;
     const isGiven = typeof authorization === "string" && authorization !== "" && this.#takesHeaders;
     if (!isGiven && certificate !== undefined) return { identity: certificate };
     if (!isGiven) throw this.#refuse(`This server answers callers that it knows alone; send ${this.#expected()}.`);
-    const verified = this.#known.identify(authorization, () =>
-      this.#verify(authorization, this.#parts.addressOf(caller)),
-    );
+    const verify = () => this.#verify(authorization, isAgain ? undefined : this.#parts.addressOf(caller));
+    const verified = this.#known.identify(authorization, verify, isAgain);
     if (certificate === undefined) return verified;
     return verified instanceof Promise
       ? verified.then((found) => join(found, certificate))
       : join(verified, certificate);
   }
 
-  async #verify(authorization: string, address: string): Promise<Verified> {
+  /** Without an address it is the server's own look. */
+  async #verify(authorization: string, address: string | undefined): Promise<Verified> {
     const [, scheme = "", value = ""] = /^([\w-]+) +([\w~+/.=-]+) *$/.exec(authorization) ?? [];
     if (scheme.toLowerCase() === "basic" && this.#parts.passwords !== undefined)
       return this.#verifyPassword(value, address);
@@ -109,9 +114,12 @@ export class Authentication {
     throw this.#refuse(`The Authorization header is not one that this server takes; send ${this.#expected()}.`);
   }
 
-  async #verifyPassword(value: string, address: string): Promise<Verified> {
+  async #verifyPassword(value: string, address: string | undefined): Promise<Verified> {
     const [name, password] = readBasic(value);
-    const holds = await (this.#parts.passwords as Passwords).verify({ name, password, address });
+    const passwords = this.#parts.passwords as Passwords;
+    const holds = await (address === undefined
+      ? passwords.verifyAgain({ name, password })
+      : passwords.verify({ name, password, address }));
     if (holds === undefined) throw this.#refuse("The user or the password is wrong.");
     return { identity: { names: [name] }, holds };
   }

@@ -22,8 +22,11 @@ export class KnownCredentials {
   readonly #known = new Map<string, Verified>();
   readonly #pending = new Map<string, Promise<Verified>>();
 
-  /** Finds what a header stands for, of which `verify` has the last word unless it is known. */
-  identify(header: string, verify: () => Promise<Verified>): Verified | Promise<Verified> {
+  /**
+   * Finds what a header stands for, of which `verify` has the last word unless it is known. `isAgain`: a look of the
+   * server's own, which does not take what a caller's look at the same time finds.
+   */
+  identify(header: string, verify: () => Promise<Verified>, isAgain = false): Verified | Promise<Verified> {
     const digest = hash("sha256", this.#key + header, "base64");
     const known = this.#known.get(digest);
     if (known !== undefined && (known.until === undefined || Date.now() < known.until)) {
@@ -31,8 +34,10 @@ export class KnownCredentials {
       this.#remember(digest, known);
       return known;
     }
-    const pending = this.#pending.get(digest) ?? this.#verify(digest, verify);
-    this.#pending.set(digest, pending);
+    const key = isAgain ? `again ${digest}` : digest;
+    const pending =
+      this.#pending.get(key) ?? this.#verify(digest, verify).finally(() => void this.#pending.delete(key));
+    this.#pending.set(key, pending);
     return pending;
   }
 
@@ -42,15 +47,11 @@ export class KnownCredentials {
   }
 
   async #verify(digest: string, verify: () => Promise<Verified>): Promise<Verified> {
-    try {
-      const first = await verify();
-      // It was right by what counted before, if that has changed meanwhile.
-      const verified = first.holds() ? first : await verify();
-      this.#remember(digest, verified);
-      return verified;
-    } finally {
-      this.#pending.delete(digest);
-    }
+    const first = await verify();
+    // It was right by what counted before, if that has changed meanwhile.
+    const verified = first.holds() ? first : await verify();
+    this.#remember(digest, verified);
+    return verified;
   }
 
   #remember(digest: string, verified: Verified): void {

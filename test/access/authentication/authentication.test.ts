@@ -212,6 +212,31 @@ it("a call that lasts is ended once its credentials count no more, unless it is 
   await expect.poll(() => ended).toEqual(["user: unauthenticated"]);
 });
 
+it("wrong passwords from its address keep no call going whose user is removed, and end none of others", async () => {
+  const files = await authFiles();
+  const all = await openWith(files);
+  const ended: string[] = [];
+  const watch = async (name: "alice" | "root", password: string) => {
+    const caller = callerOf(basic(name, password));
+    const scope = await all.enter("read", caller);
+    all.watch({ kind: "read", caller, scope, end: ({ code }) => ended.push(`${name}: ${code}`) });
+    return vi.spyOn(scope, "adopt");
+  };
+  await watch("alice", "open sesame");
+  const adopt = await watch("root", "toor");
+  const guesses = Array.from({ length: 300 }, (_, time) => fate(all, callerOf(basic("eve", `wrong ${time}`))));
+  expect(await Promise.all(guesses)).toContainEqual(expect.objectContaining({ code: "resource_exhausted" }));
+  // The same password in another line has to be checked, however many guesses wait.
+  writeFileSync(files.users, `root:${await hashPassword("toor", CHEAP)}\n`);
+  const others = Array.from({ length: 250 }, (_, time) =>
+    fate(all, { ...callerOf(basic("eve", `guess ${time}`)), address: `10.1.0.${time}` }),
+  );
+  await all.refresh();
+  await expect.poll(() => [ended, adopt.mock.calls.length]).toEqual([["alice: unauthenticated"], 1]);
+  await Promise.all(others);
+  expect(ended).toEqual(["alice: unauthenticated"]);
+});
+
 it("a call that lasts is not asked about again while nothing has changed, or what has cannot be read", async () => {
   const files = await authFiles();
   const all = await openWith(files);

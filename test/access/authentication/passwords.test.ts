@@ -34,6 +34,18 @@ test("where nobody is known, every password is refused", async () => {
   expect(await passwords.verify(login("ann", ""))).toBeUndefined();
 });
 
+test("a login that was right before is looked at again without a limit, by what the files say now", async () => {
+  const files = [await usersOf({ ann: "right" })];
+  const passwords = new Passwords(() => files);
+  const ann = { name: "ann", password: "right" };
+  for (let time = 0; time <= ATTEMPTS; time++)
+    expect(await passwords.verifyAgain({ name: "ann", password: "wrong" })).toBeUndefined();
+  expect((await passwords.verifyAgain(ann))?.()).toBe(true);
+  files[0] = await usersOf({ bea: "right" });
+  expect(await passwords.verifyAgain(ann)).toBeUndefined();
+  expect(await passwords.verify(login("bea", "right"))).toBeDefined();
+});
+
 test("an address that has sent too many wrong ones is told when to try again, and others are not", async () => {
   const users = [await usersOf({ ann: "right" })];
   const passwords = new Passwords(() => users);
