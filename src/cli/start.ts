@@ -1,5 +1,6 @@
 import { keepTaken, overwriteStart, wholeEnvironment } from "../platform/machine/start-secrets.ts";
 import { COMMAND_NAMES, foreignCommand } from "./command-names.ts";
+import { runToEnd } from "./lifecycle/own-exit.ts";
 import type { Environment } from "./settings/environment.ts";
 import { hideWords, takeSecrets } from "./supervisor/secrets.ts";
 import { SUPERVISED_VARIABLE } from "./supervisor/supervised-info.ts";
@@ -45,16 +46,17 @@ export async function start({ argv, program, env }: StartOptions): Promise<numbe
 }
 
 async function serveSupervised(argv: readonly string[], env: NodeJS.ProcessEnv): Promise<number> {
-  const { takeSupervised } = await import("./supervisor/supervised.ts");
+  const { supervised, takeSupervised } = await import("./supervisor/supervised.ts");
   const secrets = takeSupervised(env);
   overwriteStart(hideWords);
   keepTaken(secrets?.variables ?? {});
-  return run(secrets?.argv ?? argv, wholeEnvironment());
+  const code = await run(secrets?.argv ?? argv, wholeEnvironment());
+  supervised()?.enter("ending");
+  return code;
 }
 
 async function run(argv: readonly string[], env: Environment): Promise<number> {
-  const { main } = await import("./main.ts");
-  return main(argv, env);
+  return runToEnd(async () => (await import("./main.ts")).main(argv, env));
 }
 
 /** The value of a flag that is needed before settings are read. */

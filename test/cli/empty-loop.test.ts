@@ -77,6 +77,52 @@ test("a start that waits for nothing that is alive goes on waiting, and ends by 
   expect(await program.ended()).toMatchObject({ code: null, signal: "SIGTERM" });
 });
 
+const EXITING = {
+  "a driver that runs in the main thread": `
+    export default {
+      name: "leaving", options: {}, placement: "inline", pathless: true,
+      load: async () => ({ signatures: { serving_default: {} }, predict: async () => process.exit(), close: async () => {} }),
+    };`,
+  "a hook that runs in the main thread": "export function preprocess() { process.exit(); }",
+};
+
+async function startExiting(kind: keyof typeof EXITING, ...flags: string[]) {
+  const file = await writeTestFile("exiting.mjs", EXITING[kind]);
+  const own = kind.startsWith("a driver") ? ["--driver", file] : ["--driver", "null", "--hooks", file, "--workers", "0"];
+  const program = startKserving([...own, "--port", "0", "--http-port", "0", "--http-enable", ...flags]);
+  const { http } = await program.event("ready");
+  const ask = () => fetch(`${http}/v1/models/default:predict`, { method: "POST", body: '{"instances":[1]}' });
+  return { program, ask };
+}
+
+const EXITED = /"msg":"hooks, a driver or a library have called process\.exit\(\)/;
+
+test.each(Object.keys(EXITING) as (keyof typeof EXITING)[])(
+  "%s and exits ends the program with 1, and is told of",
+  async (kind) => {
+    const { program, ask } = await startExiting(kind, "--no-supervisor");
+    await expect(ask()).rejects.toThrow();
+    const { code, stdout } = await program.ended();
+    expect(code).toBe(1);
+    expect(stdout).toMatch(EXITED);
+  },
+);
+
+test("with a supervisor it is started again, and a stop that is asked for ends it with 0", async () => {
+  const { program, ask } = await startExiting("a hook that runs in the main thread");
+  await expect(ask()).rejects.toThrow();
+  await program.output(EXITED);
+  await program.output(/the server's process died \(exit code 1\).* it is started again(?:.*\n)+.*"msg":"ready"/);
+  program.kill("SIGTERM");
+  expect(await program.ended()).toMatchObject({ code: 0 });
+});
+
+test("a driver that exits while it loads ends the start with 1", async () => {
+  const driver = await writeTestFile("driver.mjs", DRIVER.replace("new Promise(() => {})", "process.exit(0)"));
+  const program = startKserving(["--driver", driver, "--model-path", driver, "--port", "0"]);
+  expect((await program.ended()).code).toBe(1);
+});
+
 test("a program that is not done never ends with 0", async () => {
   const folder = tempFolder({
     "bin/kserving.cjs": readFileSync(new URL("../../bin/kserving.cjs", import.meta.url)),

@@ -16,6 +16,7 @@ import { EXIT } from "../exit-codes.ts";
 import { openFront } from "../http-server-command/http-server-command.ts";
 import { compileSooner } from "../lifecycle/compile-sooner.ts";
 import { endOnError } from "../lifecycle/end-process.ts";
+import { logExit } from "../lifecycle/own-exit.ts";
 import { prepareRoutes } from "../lifecycle/prepare-routes.ts";
 import { reloadOnDemand } from "../lifecycle/reload-on-demand.ts";
 import { returnMemory } from "../lifecycle/return-memory.ts";
@@ -53,6 +54,7 @@ export async function serve(
   const programLog = openLog(settings, env, [...(foreign?.warnings ?? []), ...warnings]);
   const { terminal } = programLog;
   const log = further.watchLog?.(programLog.log) ?? programLog.log;
+  logExit(log);
   if (foreign !== undefined) log.info(foreign.notice);
   if (kept.length > 0) log.info(keptNotice(kept));
   const starter = supervised();

@@ -4,6 +4,7 @@ import type { InFlight } from "../../serving/admission.ts";
 import type { StatusReporter } from "../status-reporter/status-reporter.ts";
 import { offAsked, onAsked, supervised } from "../supervisor/supervised.ts";
 import { killSelf } from "./end-process.ts";
+import { allowExit } from "./own-exit.ts";
 
 /** A running server, as stopping it needs to see it. */
 export interface Running {
@@ -74,6 +75,7 @@ export interface Stopping {
 async function stop(running: Running, reporter: StatusReporter, delayMs: number): Promise<void> {
   // One that dies from now on is not started again.
   supervised()?.enter("ending");
+  allowExit();
   if (delayMs > 0) {
     reporter.retiring(delayMs);
     running.retire();

@@ -34,7 +34,6 @@ export class Supervised {
     process.channel?.unref();
     void this.tell({ begun: true });
     endWithParent();
-    process.once("exit", () => this.enter("ending"));
     keepSockets({
       taken: info.sockets.map(([title, fd]) => ({ title, fd })),
       keep: (title, server) => this.#keep(title, server),

@@ -110,7 +110,8 @@ class Supervisor {
       if (!this.#isDeath(end)) return this.#finish(end);
       this.#endOwned();
       death = this.#toDeath(end);
-      if (this.#isHopeless(death)) return this.#finish(end);
+      // A library may have ended the process with 0, by C's exit().
+      if (this.#isHopeless(death)) return this.#finish(end) || 1;
     }
   }
 
