@@ -28,7 +28,7 @@ export interface StartOptions {
  */
 export async function start({ argv, program, env }: StartOptions): Promise<number> {
   if (env[SUPERVISED_VARIABLE] !== undefined) return serveSupervised(argv, env);
-  if (!serves(argv[0])) return run(argv, env);
+  if (!serves(argv[0]) && argv[0] !== "mcp") return run(argv, env);
   // Every process of the program looks there.
   if (argv.some((word) => DEBUGGABLE.test(word))) env.KSERVING_DEBUGGABLE = "true";
   const variables = takeSecrets(env);

@@ -19,13 +19,20 @@ const CONFIG = `models:
   - { name: isolated, driver: ${spy("driver.ts")}, isolate: true }
 ${python === undefined ? "" : `  - { name: python, driver: "null", hooks: ${spy("hooks.py")}, options: { python: ${python} } }\n`}`;
 
+/** Variables with addresses that the server reads. */
+const ADDRESSES = [
+  ...["OTEL_EXPORTER_OTLP_ENDPOINT", "AWS_ENDPOINT_URL_S3", "AWS_CONTAINER_CREDENTIALS_FULL_URI", "HF_ENDPOINT"],
+  ...["AWS_EC2_METADATA_SERVICE_ENDPOINT", "AZURE_AUTHORITY_HOST", "AZURE_POD_IDENTITY_AUTHORITY_HOST"],
+  ...["CLOUDSDK_API_ENDPOINT_OVERRIDES_STORAGE", "STORAGE_EMULATOR_HOST", "GCE_METADATA_HOST"],
+];
+
 /** All that is secret in the surroundings of a server. */
 function surroundings(): NodeJS.ProcessEnv {
   const named = SECRET_VARIABLES.map((name) => [name, secret(name)]);
   return {
     ...Object.fromEntries(named),
     KSERVING_OPTION: `api_key=${secret("option")}`,
-    OTEL_EXPORTER_OTLP_ENDPOINT: `http://user:${secret("url")}@127.0.0.1:9`,
+    ...Object.fromEntries(ADDRESSES.map((name) => [name, `http://user:${secret("url")}@127.0.0.1:9`])),
     OTEL_SDK_DISABLED: "true",
     OWN: secret("own"),
   };
@@ -139,6 +146,32 @@ test("a variable that --hook-env names is the hooks' too, and without --debuggab
     expect(ofPython).not.toContain("process.env: AWS_SECRET_ACCESS_KEY");
   }
   expect(await ask("isolated")).toEqual([]);
+});
+
+test("models that are an assistant's tools find no more, whose server has no supervisor", async () => {
+  const flags = ["--config", await writeTestFile("models.yaml", CONFIG), "-o", `session_token=${secret("flag")}`];
+  const program = startKserving(["mcp", ...flags, "--hook-env", "HF_TOKEN"], surroundings());
+  const request = (id: number, method: string, params: object) =>
+    program.type(`${JSON.stringify({ jsonrpc: "2.0", id, method, params })}\n`);
+  request(0, "initialize", { protocolVersion: "2025-03-26", capabilities: {} });
+  // Hooks in Python declare no inputs, and are no tools.
+  for (const [id, model] of [
+    [1, "hook"],
+    [2, "isolated"],
+  ] as const) {
+    request(id, "tools/call", { name: model, arguments: { x: [program.pid] } });
+    const [, line = ""] = await program.output(new RegExp(`^(\\{.*"id":${id},.*\\})$`, "m"));
+    const { result } = JSON.parse(line) as { readonly result: { readonly content: readonly { text: string }[] } };
+    const all = JSON.parse(result.content[0]!.text) as readonly string[];
+    const isHook = model === "hook";
+    expect({ model, all: all.filter((one) => one.startsWith("process.env")) }).toEqual({
+      ...{ model, all: isHook ? ["process.env: HF_TOKEN", "process.env: own"] : [] },
+    });
+    // Node keeps the words of its command line for its reports, and root's rights stay with a process that has them.
+    const rest = others(all).filter((one) => !isHook || !/: HF_TOKEN$|^report|^rights$|^other (?:mem|fd)$/.test(one));
+    expect({ model, rest }).toEqual({ model, rest: [] });
+  }
+  await program.output(/hooks and child processes do not get .*AWS_SECRET_ACCESS_KEY/, "stderr");
 });
 
 test("without a supervisor secrets are found by hooks in neither place, nor by models' processes", async () => {

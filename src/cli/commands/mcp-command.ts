@@ -5,6 +5,7 @@ import type { Logger } from "../../observability/logger.ts";
 import { requestIdOf } from "../../observability/request-id.ts";
 import { settlesWithin } from "../../platform/async/promises.ts";
 import { decodeInThread, encodeInThread } from "../../platform/codec-host/codec-jobs.ts";
+import { giveBack } from "../../platform/machine/start-secrets.ts";
 import { writeOutputsJob } from "../../protocols/kibernetika/http-outputs.ts";
 import {
   answerMessage,
@@ -27,7 +28,7 @@ import { readServeSettings, type ServeCommandLine } from "../settings/read-serve
 import { flagOf, settingsOf } from "../settings/settings.ts";
 import { toModelSources } from "./model-sources.ts";
 import { openLog } from "./open-log.ts";
-import { startServer, wantedOptions } from "./serve-command.ts";
+import { keptNotice, settleMemory, startServer, wantedOptions } from "./serve-command.ts";
 
 /**
  * `kserving mcp`: lets one assistant, which starts it, use models as tools. Messages come over standard input and go to
@@ -37,12 +38,16 @@ import { startServer, wantedOptions } from "./serve-command.ts";
 export async function mcp(argv: readonly string[], env: Environment): Promise<void> {
   if (argv.some((word) => word === "--help" || word === "-h")) return void process.stdout.write(HELP);
   const commandLine = await readServeSettings(argv, env);
+  const hiding = settleMemory();
   const send = await takeOutput();
   const { settings, warnings = [] } = commandLine;
+  const kept = giveBack(settings.hookEnv);
   const { log } = openLog({ ...settings, output: process.stderr }, env, [...warnings, ...idleFlags(commandLine)]);
+  if (kept.length > 0) log.info(keptNotice(kept));
   const sources = toModelSources(commandLine);
   const { http: _h, admin: _a, metrics: _m, tls: _t, auth: _u, ...wanted } = await wantedOptions(commandLine, sources);
   const options = { ...wanted, listen: false };
+  await hiding;
   const { server } = await startServer({ options, sources, settings, log });
   const client = new StdioClient(server, { send, log, maxBytes: settings.maxMessageBytes });
   const leave = () => void process.stdin.destroy();

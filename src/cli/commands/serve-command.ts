@@ -99,7 +99,7 @@ export async function serve(
 }
 
 /** Has the system refuse this process's memory to others, and take back what is free, as far as it can. */
-async function settleMemory(): Promise<void> {
+export async function settleMemory(): Promise<void> {
   const control = await import("../../platform/native/process-control.ts").catch(() => undefined);
   for (const settle of [control?.hideProcess, control?.keepLessFree]) {
     try {
@@ -110,7 +110,8 @@ async function settleMemory(): Promise<void> {
   }
 }
 
-function keptNotice(names: readonly string[]): string {
+/** The line of the log for variables that neither hooks nor child processes get. */
+export function keptNotice(names: readonly string[]): string {
   return `hooks and child processes do not get ${names.join(", ")}: the server has taken them out of its environment; --hook-env NAME gives one to them`;
 }
 

@@ -11,8 +11,14 @@ export const SECRET_VARIABLES: readonly string[] = [
 ];
 
 /** Names of other variables that the server reads, whose values may have a secret in them, as an address may. */
-const READ =
-  /^(?:KSERVING_|STFS_|OTEL_|AWS_ENDPOINT_URL|S3_ENDPOINT|AZURE_STORAGE_|HF_ENDPOINT|STORAGE_EMULATOR_|MODEL_)/;
+const READ = new RegExp(
+  `^(?:${[
+    ...["KSERVING_", "STFS_", "OTEL_", "MODEL_", "HF_ENDPOINT", "S3_ENDPOINT"],
+    ...["AWS_ENDPOINT_URL", "AWS_CONTAINER_CREDENTIALS_", "AWS_EC2_METADATA_"],
+    ...["AZURE_STORAGE_", "AZURE_AUTHORITY_", "AZURE_POD_IDENTITY_"],
+    ...["STORAGE_EMULATOR_", "CLOUDSDK_API_ENDPOINT_", "GCE_METADATA_"],
+  ].join("|")})`,
+);
 
 /** The words of a command line, and the variables that are secrets. */
 export interface StartSecrets {

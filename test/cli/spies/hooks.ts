@@ -3,6 +3,7 @@ import { defineHooks } from "kserving";
 import { look } from "./look.ts";
 
 export default defineHooks({
+  inputs: [{ name: "x", dtype: "float32", shape: [1] }],
   process: ({ x }, ctx) => ({ found: JSON.stringify([...look(Number(x!.data[0])), ...headers(ctx.metadata)]) }),
 });
 
