@@ -142,7 +142,8 @@ class ShadowTraffic {
   readonly #limits: ServiceLimits;
   readonly #log: Logger;
   readonly #closing = new AbortController();
-  readonly #failures = new Map<string, { since: number; count: number }>();
+  /** Of the shadows that there are: control calls may name others again and again. */
+  readonly #failures = new WeakMap<Shadow, { since: number; count: number }>();
   #underWay = 0;
 
   constructor(limits: ServiceLimits, log: Logger) {
@@ -216,14 +217,13 @@ class ShadowTraffic {
   }
 
   #warn(model: string, shadow: Shadow, reason: unknown): void {
-    const key = `${model}\0${targetText(shadow)}`;
     const now = performance.now();
-    const before = this.#failures.get(key);
+    const before = this.#failures.get(shadow);
     if (before !== undefined && now - before.since < LOG_MS) {
       before.count++;
       return;
     }
-    this.#failures.set(key, { since: now, count: 0 });
+    this.#failures.set(shadow, { since: now, count: 0 });
     const unlogged = before === undefined || before.count === 0 ? {} : { unlogged: before.count };
     const fields = { model, shadow: targetText(shadow), ...unlogged, err: reason };
     this.#log.warn(`a copied request failed: ${publicText(reason)}`, fields);
