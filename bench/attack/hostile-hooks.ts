@@ -56,6 +56,9 @@ const ACTS: Readonly<Record<string, (ctx: HookContext) => void>> = {
     Uint8Array.prototype.subarray = () => new Uint8Array(0);
   },
   exit: () => process.exit(),
+  hang: () => {
+    for (;;);
+  },
   port: () => {
     const { postMessage } = MessagePort.prototype;
     MessagePort.prototype.postMessage = function (this: MessagePort) {

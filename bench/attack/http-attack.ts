@@ -11,6 +11,8 @@ export interface HttpMessage {
   readonly body: Buffer;
   readonly headers?: Readonly<Record<string, string>>;
   readonly method?: string;
+  /** The address that it comes from. Default: that of all attacks. */
+  readonly localAddress?: string;
 }
 
 /** The server that is attacked is ours. */
@@ -26,11 +28,11 @@ export interface Answered {
 const START = 4000;
 
 /** Sends a request on a connection of its own; resolves with its answer. */
-export function ask({ http }: Target, { path, body, headers = {}, method = "POST" }: HttpMessage): Promise<Answered> {
+export function ask({ http }: Target, { path, body, headers = {}, method = "POST", ...from }: HttpMessage): Promise<Answered> {
   return new Promise((resolve) => {
     const all = { "content-type": "application/json", "content-length": body.length, ...headers };
     const send = http.startsWith("https:") ? requestEncrypted : request;
-    const options = { method, agent: false, headers: all, ...ANY_CERTIFICATE } as const;
+    const options = { method, agent: false, headers: all, ...from, ...ANY_CERTIFICATE } as const;
     let start = "";
     const broke = (reason: unknown) => resolve({ status: codeOf(reason), start });
     const call = send(`${http}${path}`, options, (response) => {

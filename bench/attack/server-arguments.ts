@@ -46,7 +46,7 @@ const OWN: Readonly<Record<ServerKind, readonly string[]>> = {
   "inline-images": [],
   "thread-images": [],
   "hook-images": [],
-  "hostile-hooks": [],
+  "hostile-hooks": ["--hook-stall", "3"],
   hooks: [...NULL, "--hooks", fromRoot("bench/identity-hooks.ts")],
   "known-users": [],
   rules: NULL,

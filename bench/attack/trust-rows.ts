@@ -1,5 +1,5 @@
 import { setTimeout as wait } from "node:timers/promises";
-import type { AttackRow, ServerKind, Target } from "./attack-row.ts";
+import { type AttackRow, type ServerKind, type Target, tally } from "./attack-row.ts";
 import { post } from "./http-attack.ts";
 
 const LOAD = "/v2/repository/models/default/load";
@@ -109,23 +109,44 @@ interface Poison {
   send(target: Target, isPoison: boolean): Promise<string>;
 }
 
-/** The same deadly request again and again: it is refused after the second time, and others are answered. */
-export const POISON_ROWS: readonly AttackRow[] = Object.entries(POISONS).map(([name, { server, send }]) => ({
-  name: `poison-${name}`,
-  server,
-  maxWaitMs: BACK_MS,
-  mayLose: 4,
-  prepare: () => async (target) => {
+/**
+ * A deadly request again and again: the same is refused after the second time, a client that always sends another is held
+ * back; and others are answered.
+ */
+export const POISON_ROWS: readonly AttackRow[] = [...repeatedRows(), risingRow("exit", 24), risingRow("hang", 6)];
+
+/** Hook threads that end, or hang, by ever other requests of one client. */
+function risingRow(act: "exit" | "hang", times: number): AttackRow {
+  const attack = async (target: Target) => {
     const got: string[] = [];
-    for (let time = 0; time < 5; time++) {
-      got.push(await within(10_000, send(target, true)));
-      const other = await retried(() => send(target, false));
-      if (other !== "200") return { got: got.join(", "), problem: `others of the model get ${other}` };
+    for (let time = 0; time < times; time++) {
+      got.push(await within(10_000, infer(target, act, `${time}`)));
+      const other = await retried(() => infer(target, "nothing", "", "127.0.5.1"));
+      if (other !== "200") return { got: tally(got), problem: `others of the model get ${other}` };
     }
-    const isRefused = got.slice(2).every((status) => status === "400");
-    return isRefused ? { got: got.join(", ") } : { got: got.join(", "), problem: "it is run again and again" };
-  },
-}));
+    return got.at(-1) === "429" ? { got: tally(got) } : { got: tally(got), problem: "it is run again and again" };
+  };
+  return { name: `poison-rising-${act}`, server: "hostile-hooks", maxWaitMs: BACK_MS, mayLose: 4, prepare: () => attack };
+}
+
+function repeatedRows(): readonly AttackRow[] {
+  return Object.entries(POISONS).map(([name, { server, send }]) => ({
+    name: `poison-${name}`,
+    server,
+    maxWaitMs: BACK_MS,
+    mayLose: 4,
+    prepare: () => async (target) => {
+      const got: string[] = [];
+      for (let time = 0; time < 5; time++) {
+        got.push(await within(10_000, send(target, true)));
+        const other = await retried(() => send(target, false));
+        if (other !== "200") return { got: got.join(", "), problem: `others of the model get ${other}` };
+      }
+      const isRefused = got.slice(2).every((status) => status === "400");
+      return isRefused ? { got: got.join(", ") } : { got: got.join(", "), problem: "it is run again and again" };
+    },
+  }));
+}
 
 function predict(target: Target, value: number): Promise<string> {
   return post(target, { path: "/v1/models/mortal:predict", body: Buffer.from(JSON.stringify({ inputs: [value] })) });
@@ -151,9 +172,11 @@ export const HOOK_ROWS: readonly AttackRow[] = ACTS.map((act) => ({
   },
 }));
 
-function infer(target: Target, act: string): Promise<string> {
-  const json = { inputs: [{ name: "x", shape: [1], datatype: "BYTES", data: [act] }] };
-  return post(target, { path: "/v2/models/default/infer", body: Buffer.from(JSON.stringify(json)) });
+function infer(target: Target, act: string, more = "", localAddress?: string): Promise<string> {
+  const data = more === "" ? [act] : [act, more];
+  const json = { inputs: [{ name: "x", shape: [data.length], datatype: "BYTES", data }] };
+  const message = { path: "/v2/models/default/infer", body: Buffer.from(JSON.stringify(json)) };
+  return post(target, localAddress === undefined ? message : { ...message, localAddress });
 }
 
 async function within(ms: number, status: Promise<string>): Promise<string> {

@@ -7,7 +7,7 @@ import { startServer } from "../helpers/start-server.ts";
 import { tempFolder } from "../helpers/temp-folder.ts";
 import { warmNumpy } from "../helpers/warm-python.ts";
 
-/** From 666 on, a value ends the process; 500 takes a while. */
+/** From 666 on, a value ends the process, from 900 on after a while; 500 takes a while. */
 const DRIVER = `
 export default {
   name: "fragile", options: {}, pathless: true,
@@ -16,6 +16,7 @@ export default {
     return {
       signatures: { serving_default: { inputs: [{ name: "x", ...spec }], outputs: [{ name: "y", ...spec }] } },
       predict: async ({ x }) => {
+        if (x.data[0] >= 900) await new Promise((resolve) => setTimeout(resolve, 150));
         if (x.data[0] >= 666) process.kill(process.pid, "SIGKILL");
         if (x.data[0] === 500) await new Promise((resolve) => setTimeout(resolve, 150));
         return { y: x };
@@ -26,10 +27,12 @@ export default {
   },
 };`;
 
+/** From 700 on, a value ends the thread, from 800 on it hangs in it. */
 const HOOKS = `
 export async function preprocess({ x }) {
-  if (x.data[0] === 666) process.exit();
-  while (x.data[0] === 667);
+  const [value] = x.data;
+  while (value === 667 || value >= 800);
+  if (value === 666 || value >= 700) process.exit();
   return { x };
 }`;
 
@@ -47,13 +50,20 @@ function toRequest(value: number) {
   return { model_name: "default", id: String(value), inputs: [input] };
 }
 
+interface Asking {
+  readonly client?: string;
+  readonly size?: number;
+  readonly id?: string;
+  readonly signal?: AbortSignal;
+}
+
 async function start(options: Partial<ServerOptions>) {
   const { log, find } = createEventLog();
   const server = await startServer({ clientKey: "header:x-client", log, ...options });
-  const ask = async (value: number, { client = "one", size = 1, id = "" } = {}) => {
+  const ask = async (value: number, { client = "one", size = 1, id = "", ...more }: Asking = {}) => {
     const data = new Array(size).fill(value);
     const body = JSON.stringify({ id, inputs: [{ name: "x", datatype: "INT32", shape: [size], data }] });
-    const init = { method: "POST", body, headers: { "x-client": client } };
+    const init = { method: "POST", body, headers: { "x-client": client }, ...more };
     const answer = await fetch(`${server.httpUrl}/v2/models/default/infer`, init);
     return { status: answer.status, retry: answer.headers.get("retry-after"), text: await answer.text() };
   };
@@ -177,6 +187,36 @@ test("a request that ends a hook thread, or hangs in it, is known", async () => 
   for (let times = 0; times < 3; times++) await kill(666, large);
   expect((await ask(666, large)).status).toBe(400);
   expect((await ask(5, large)).status).toBe(200);
+});
+
+const hooked = () => {
+  const hooks = `${tempFolder({ "hooks.ts": HOOKS })}/hooks.ts`;
+  return start({ stages: [{ driver: "null" }], hooks, hookStallMs: 300, workers: 1 });
+};
+
+test.each([
+  ["hangs in one hook thread after another", 800, 4],
+  ["ends hook threads, which are there again at once, many times", 700, 16],
+])("a client that %s has to wait, and others do not", async (_, first, times) => {
+  const { ask, kill } = await hooked();
+  for (let value = first; value < first + times; value++) await kill(value);
+  expect(await ask(1)).toMatchObject({ status: 429, retry: expect.stringMatching(/^\d+$/) });
+  expect((await ask(1, { client: "two" })).status).toBe(200);
+});
+
+test.each([
+  ["hangs in hook threads", "hook", 800, hooked],
+  ["ends an isolated model's process", "model", 900, isolated],
+] as const)("so has one that %s, but leaves before that", async (_, kind, first, begin) => {
+  const { ask, isBack, metrics } = await begin();
+  const lost = new RegExp(`kserving_threads_lost_total\\{.*kind="${kind}"\\} (\\d+)`);
+  for (let times = 0; times < 4; times++) {
+    await expect(ask(first + times, { signal: AbortSignal.timeout(50) })).rejects.toThrow();
+    await expect.poll(async () => Number(lost.exec(await metrics())?.[1]), { timeout: 10_000 }).toBe(times + 1);
+    await isBack();
+  }
+  await expect.poll(async () => (await ask(1)).status).toBe(429);
+  expect((await ask(1, { client: "two" })).status).toBe(200);
 });
 
 test.skipIf(python === undefined)(

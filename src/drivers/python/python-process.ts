@@ -181,7 +181,8 @@ export class PythonProcess {
     const facts = { cause: new Error(this.lastWords), details: [LOST_PROCESS] };
     const lost = new ServingError("unavailable", `The model's Python process ${why} before it answered.`, facts);
     const took = `The model did not answer within ${this.#timeoutMs / 1000} s (option timeout); its process is replaced.`;
-    this.#conversation.fail(this.#isLate ? new ServingError("deadline_exceeded", took) : lost, lost);
+    const late = new ServingError("deadline_exceeded", took, { details: [LOST_PROCESS] });
+    this.#conversation.fail(this.#isLate ? late : lost, lost);
     for (const slot of this.#slots) slot.close().catch(() => {});
   }
 }

@@ -1,4 +1,5 @@
-import { reasonText, ServingError } from "../../errors.ts";
+import { type ErrorDetail, reasonText, ServingError } from "../../errors.ts";
+import { FULL_THREAD, HUNG_THREAD, LOST_THREAD } from "../../lost-process.ts";
 import { hidePaths } from "../../platform/text/hide-paths.ts";
 import { shorten } from "../../platform/text/shorten.ts";
 
@@ -11,6 +12,9 @@ const WHILE: Readonly<Record<ThreadPhase, string>> = {
   init: "while its init_hook ran",
   run: "while it answered requests",
 };
+
+/** Ends that have cost others more than a moment, and what the requests that were lost with them are told. */
+const costly = new WeakMap<ServingError, ErrorDetail>();
 
 /** The end of a thread that was not closed. */
 export interface ThreadEnd {
@@ -40,7 +44,9 @@ export function endReason({ failure, phase, file, exitCode }: ThreadEnd): Servin
 /** The error for a thread that holds more memory than it may. */
 export function memoryReason(file: string, phase: ThreadPhase, cause?: unknown): ServingError {
   const message = `${file} used more memory than --hook-memory allows, ${WHILE[phase]}; raise it, or keep less.`;
-  return new ServingError("resource_exhausted", message, { cause });
+  const reason = new ServingError("resource_exhausted", message, { cause });
+  costly.set(reason, FULL_THREAD);
+  return reason;
 }
 
 /** The error for a thread that violated the protocol between threads. */
@@ -54,10 +60,15 @@ export function malformedReason(file: string, phase: ThreadPhase, cause: Error):
 
 /** The error for a thread whose event loop hung. */
 export function stallReason(file: string, phase: ThreadPhase, stallMs: number): ServingError {
-  return new ServingError(
-    codeFor(phase),
-    `${file} blocked its thread for ${stallMs} ms (--hook-stall) ${WHILE[phase]}: is there an endless loop? Wait asynchronously for what takes long, or raise --hook-stall.`,
-  );
+  const message = `${file} blocked its thread for ${stallMs} ms (--hook-stall) ${WHILE[phase]}: is there an endless loop? Wait asynchronously for what takes long, or raise --hook-stall.`;
+  const reason = new ServingError(codeFor(phase), message);
+  costly.set(reason, HUNG_THREAD);
+  return reason;
+}
+
+/** A detail of the errors of requests that were lost with a thread that has ended for a reason. */
+export function lossOf(ended: ServingError): ErrorDetail {
+  return costly.get(ended) ?? LOST_THREAD;
 }
 
 /** Characters of a thread's reason to end that clients get. */
@@ -68,7 +79,8 @@ const MAX_REASON = 1024;
  * which the thread has ended, since the request may have been it; the log has its text.
  */
 export function lossReason(lost: ServingError, ended: ServingError, file: string): ServingError {
-  const { code, details } = lost;
+  const { code } = lost;
+  const details = [lossOf(ended)];
   // It may be of another client's request, whose values it may have.
   const own = ended.cause === undefined ? "" : `: ${reasonText(ended.cause)}`;
   const [why = ""] = shorten(ended.message.replace(own, "").replace(file, "The hook file"), MAX_REASON).split("\n", 1);

@@ -12,7 +12,7 @@ import { MalformedMessage, toHostPort } from "../../platform/threads/host-port.t
 import { RpcClient, type RpcResponse, tellLoss } from "../../platform/threads/rpc-client.ts";
 import type { Signature } from "../../tensor/signature/signature.ts";
 import type { InitParams } from "../hooks.ts";
-import { lossReason, malformedReason, stallReason } from "./end-reason.ts";
+import { lossOf, lossReason, malformedReason, stallReason } from "./end-reason.ts";
 import { HookControl, type ModelEvent } from "./hook-control.ts";
 import { HookLeases, type ModelProvider } from "./hook-leases.ts";
 import { type HookDeclaration, type HookThreadData, toRunRecord } from "./hook-protocol.ts";
@@ -82,6 +82,7 @@ export class HookWorker {
     this.declared = this.#control.declared;
     this.ended = this.#control.ended;
     this.returned = this.ended.then(() => this.#leases?.settled());
+    void this.ended.then((reason) => reason && this.#client?.tellGivenUp(lossOf(reason)));
     void this.ended.then(() => watch.stop());
   }
 

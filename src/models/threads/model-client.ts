@@ -1,4 +1,5 @@
 import { ServingError } from "../../errors.ts";
+import { LOST_MODEL_THREAD } from "../../lost-process.ts";
 import { settlesWithin } from "../../platform/async/promises.ts";
 import { packValues, unpackValues } from "../../platform/threads/call-values.ts";
 import type { HostPort } from "../../platform/threads/host-port.ts";
@@ -139,7 +140,7 @@ class CopyClients {
       } catch (reason) {
         // Its next run would begin with the parts that were taken.
         const isBegun = parts !== undefined && parts.count > 0;
-        if (isBegun || !wasNeverStarted(reason)) throw tellLoss(reason);
+        if (isBegun || !wasNeverStarted(reason)) throw tellLoss(reason, LOST_MODEL_THREAD);
       }
     }
   }
@@ -152,6 +153,7 @@ class CopyClients {
     const known = this.#statistics[instance]?.known;
     this.#statistics[instance] = new ReportedStatistics(() => askStatistics(client), known);
     old?.close(resend);
+    old?.tellGivenUp(LOST_MODEL_THREAD);
   }
 
   /** Statistics of all copies together. */

@@ -1,5 +1,5 @@
-import { ServingError } from "../../errors.ts";
-import { LOST_THREAD } from "../../lost-process.ts";
+import { type ErrorDetail, ServingError } from "../../errors.ts";
+import { LOST_THREAD, loseGivenUp } from "../../lost-process.ts";
 import type { Tensors } from "../../tensor/tensor.ts";
 import type { CancelSignal } from "../async/cancel-source.ts";
 import { Channel } from "./channel.ts";
@@ -58,12 +58,12 @@ export function wasNeverStarted(reason: unknown): boolean {
 const lost = new WeakSet<ServingError>();
 
 /**
- * The error of a request that was lost with the other side, which may have started it, as one that says so to whom it
- * reaches; any other error as it is.
+ * The error of a request that was lost with the other side, which may have started it, as one that says so, and what was
+ * lost, to whom it reaches; any other error as it is.
  */
-export function tellLoss(reason: unknown): unknown {
+export function tellLoss(reason: unknown, what = LOST_THREAD): unknown {
   if (!(reason instanceof ServingError) || !lost.has(reason) || neverStarted.has(reason)) return reason;
-  return new ServingError(reason.code, reason.message, { cause: reason, details: [LOST_THREAD] });
+  return new ServingError(reason.code, reason.message, { cause: reason, details: [what] });
 }
 
 /**
@@ -73,8 +73,10 @@ export function tellLoss(reason: unknown): unknown {
 export class RpcClient {
   readonly #channel: Channel;
   readonly #waiting = new RequestMap<Waiting>();
-  /** Cancelled requests that the other side still works on. */
-  readonly #cancelled = new RequestMap<true>();
+  /** Signals of cancelled requests that the other side still works on. */
+  readonly #cancelled = new RequestMap<CancelSignal>();
+  /** The same of those that it had started when the connection ended. */
+  #lostSignals: CancelSignal[] = [];
   readonly #whoIsGone: string;
   readonly #startMark: StartMark | undefined;
   readonly #idleListeners: (() => void)[] = [];
@@ -132,7 +134,7 @@ export class RpcClient {
     return new Promise((resolve, reject) => {
       const cancel = () => {
         this.#forget(id);
-        this.#cancelled.set(id, true);
+        this.#cancelled.set(id, signal as CancelSignal);
         this.#channel.send({ kind: CANCEL, id, meta: undefined, tensors: undefined });
         reject(signal?.reason);
       };
@@ -201,7 +203,10 @@ export class RpcClient {
     if (kind !== RESPONSE && kind !== FAILURE)
       throw new MalformedMessage(`it has kind ${kind}, which is not an answer`);
     const error = kind === FAILURE ? parseWireError(meta) : undefined;
-    if (this.#cancelled.delete(id)) {
+    const cancelled = this.#cancelled.get(id);
+    if (cancelled !== undefined) {
+      this.#cancelled.delete(id);
+      loseGivenUp(cancelled, error?.details);
       for (const listener of this.#freedListeners) listener();
       return;
     }
@@ -221,16 +226,24 @@ export class RpcClient {
   }
 
   #failAll(): void {
+    const hasStarted = (id: number) => !this.#isUntouched && this.#startMark?.hasStarted(id) !== false;
     this.#waiting.takeAll((waiting, id) => {
-      const isStarted = !this.#isUntouched && this.#startMark?.hasStarted(id) !== false;
+      const isStarted = hasStarted(id);
       const error = this.#gone(isStarted);
       lost.add(error);
       if (!isStarted) neverStarted.add(error);
       stopWatching(waiting);
       waiting.reject(error);
     });
-    this.#cancelled.takeAll(() => {});
+    this.#cancelled.takeAll((signal, id) => {
+      if (hasStarted(id)) this.#lostSignals.push(signal);
+    });
     this.#tellIdle();
+  }
+
+  /** Tells what was lost of the cancelled requests that the other side was working on as the connection ended. */
+  tellGivenUp(what: ErrorDetail): void {
+    for (const signal of this.#lostSignals.splice(0)) loseGivenUp(signal, [what]);
   }
 
   #forget(id: number): void {

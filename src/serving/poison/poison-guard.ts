@@ -18,8 +18,10 @@ const SUSPECT_MS = 10 * 60_000;
 const QUARANTINE_MS = 60 * 60_000;
 /** Time in which ends are counted, in milliseconds. */
 const WINDOW_MS = 60_000;
-/** Ends by one client within that time before it has to wait. */
-const MAX_CLIENT_ENDS = 4;
+/** Ends by one client within that time before it has to wait: of processes, and of threads that others waited for. */
+export const MAX_CLIENT_ENDS = 4;
+/** Part of such an end that the end of a thread is which starts again in milliseconds. */
+const QUICK_END = 1 / 4;
 /** Milliseconds that it waits then. */
 const WAIT_MS = 20_000;
 /** Ends within that time, with requests of several clients in each, before clients run in turn. */
@@ -37,10 +39,11 @@ export interface SentRequest {
 }
 
 /** A request that was under way when what ran it ended; without a hash only its size is known. */
-interface Suspect extends SentRequest {
+interface Suspect extends Pick<SentRequest, "bytes" | "client"> {
+  readonly id: string;
   readonly hash: string | undefined;
-  /** True if a process ended, which takes longer to start again than a thread. */
-  readonly isProcess: boolean;
+  /** True if a process ended, or a thread that took as long. */
+  readonly isCostly: boolean;
 }
 
 interface Entry {
@@ -115,11 +118,20 @@ export class PoisonGuard {
   }
 
   /** Notes a request that was lost with the process or the thread that ran it, while its inputs are still there. */
-  lose(sent: SentRequest, isProcess: boolean): void {
-    const { request, bytes } = sent;
-    const hash = this.#hashes.get(request) ?? this.#hashNow(request, bytes);
+  lose({ request, bytes, client }: SentRequest, isCostly: boolean): void {
+    const hash = this.hashOf(request) ?? this.#hashNow(request, bytes);
+    this.add({ id: request.call.id, bytes, client, hash, isCostly });
+  }
+
+  /** Notes a request of which the inputs may be gone. */
+  add(suspect: Suspect): void {
     if (this.#lost.length === 0) setTimeout(() => this.#judge(), ONE_END_MS);
-    this.#lost.push({ ...sent, hash, isProcess });
+    this.#lost.push(suspect);
+  }
+
+  /** The hash of a request if it was made before it ran. */
+  hashOf(request: InferRequest): string | undefined {
+    return this.#hashes.get(request);
   }
 
   /** Those of one end, if they are not too many to be read at once. */
@@ -133,8 +145,9 @@ export class PoisonGuard {
     const lost = this.#lost;
     this.#lost = [];
     this.#hashedBytes = 0;
-    const ofProcess = lost.filter(({ isProcess }) => isProcess);
-    if (ofProcess.length > 0) this.#kills.add(new Set(ofProcess.map(({ client }) => client)));
+    const costly = lost.filter(({ isCostly }) => isCostly);
+    const counted = costly.length > 0 ? costly : lost;
+    this.#kills.add(new Set(counted.map(({ client }) => client)), costly.length > 0 ? 1 : QUICK_END);
     for (const suspect of lost) {
       if (suspect.hash === undefined) this.#sizes.set(suspect.bytes, Date.now() + SUSPECT_MS);
       else this.#suspect(suspect.hash, suspect, lost.length === 1);
@@ -142,8 +155,7 @@ export class PoisonGuard {
     this.#forgetMost();
   }
 
-  #suspect(hash: string, { bytes, request }: Suspect, isAlone: boolean): void {
-    const { id } = request.call;
+  #suspect(hash: string, { bytes, id }: Suspect, isAlone: boolean): void {
     const entry = this.#entries.get(hash) ?? { bytes, id, group: {}, ends: 0, isQuarantined: false, until: 0 };
     entry.ends++;
     entry.isQuarantined ||= isAlone && entry.ends >= MAX_ENDS;
@@ -199,26 +211,33 @@ export class PoisonGuard {
   }
 }
 
+/** An end, and how much it counts. */
+interface End {
+  readonly at: number;
+  readonly weight: number;
+}
+
 /** Counts who ended what runs a model: a client if requests of no other were lost with it. */
 class KillCount {
-  readonly #ends = new Map<string, number[]>();
-  #unclear: number[] = [];
+  readonly #ends = new Map<string, readonly End[]>();
+  #unclear: readonly End[] = [];
   #byClientUntil = 0;
 
-  /** Notes an end, and whose requests were lost. */
-  add(clients: ReadonlySet<ClientAccount>): void {
+  /** Notes an end, whose requests were lost, and how much it counts. */
+  add(clients: ReadonlySet<ClientAccount>, weight: number): void {
     const now = Date.now();
+    const end = { at: now, weight };
     const [only] = clients;
     if (clients.size === 1 && only !== undefined) {
       const { key } = only;
-      const ends = [...recent(this.#ends.get(key) ?? [], now), now];
+      const ends = [...recent(this.#ends.get(key), now), end];
       this.#ends.delete(key);
       this.#ends.set(key, ends);
       for (const oldest of this.#ends.keys()) if (this.#ends.size > MAX_CLIENTS) this.#ends.delete(oldest);
       return;
     }
-    this.#unclear = [...recent(this.#unclear, now), now];
-    if (this.#unclear.length >= MAX_UNCLEAR) this.#byClientUntil = now + WINDOW_MS;
+    this.#unclear = [...recent(this.#unclear, now), end];
+    if (sum(this.#unclear) >= MAX_UNCLEAR) this.#byClientUntil = now + WINDOW_MS;
   }
 
   /** True while requests of one client only may run at a time, so that the next end says whose they are. */
@@ -236,11 +255,16 @@ class KillCount {
   /** Milliseconds for which a client has to wait. */
   waitMs({ key }: ClientAccount): number {
     const now = Date.now();
-    const ends = recent(this.#ends.get(key) ?? [], now);
-    return ends.length < MAX_CLIENT_ENDS ? 0 : Math.max(0, ends.at(-1)! + WAIT_MS - now);
+    const ends = recent(this.#ends.get(key), now);
+    const last = ends.at(-1);
+    return last === undefined || sum(ends) < MAX_CLIENT_ENDS ? 0 : Math.max(0, last.at + WAIT_MS - now);
   }
 }
 
-function recent(times: readonly number[], now: number): number[] {
-  return times.filter((time) => now - time < WINDOW_MS);
+function recent(ends: readonly End[] | undefined, now: number): readonly End[] {
+  return (ends ?? []).filter(({ at }) => now - at < WINDOW_MS);
+}
+
+function sum(ends: readonly End[]): number {
+  return ends.reduce((total, { weight }) => total + weight, 0);
 }

@@ -1,5 +1,5 @@
 import { ServingError } from "../../errors.ts";
-import { hasLostProcess, wasLost } from "../../lost-process.ts";
+import { onLostLater, wasCostly, wasLost } from "../../lost-process.ts";
 import type { Logger } from "../../observability/logger.ts";
 import type { InferResponse } from "../../pipeline/infer-request.ts";
 import { PoisonGuard, type SentRequest } from "./poison-guard.ts";
@@ -46,12 +46,22 @@ export class PoisonWatch {
     return guard === undefined ? run() : guard.run(sent, run);
   }
 
-  /** Looks at the error of a request, which may have been lost with what ran it. */
+  /** Looks at the error of a request, which may have been lost with what ran it, now or after it was given up. */
   look(reason: unknown, sent: SentRequest): void {
     const { maxRequests } = this.#options;
-    const { limits } = sent.request.call;
+    const { limits, signal } = sent.request.call;
     if (maxRequests === 0 || limits?.warmUp !== undefined || !(reason instanceof ServingError)) return;
-    if (wasLost(reason.details)) this.#guardOf(sent.model).lose(sent, hasLostProcess(reason.details));
+    if (wasLost(reason.details)) this.#guardOf(sent.model).lose(sent, wasCostly(reason.details));
+    else if (signal.aborted) this.#lookLater(signal, sent);
+  }
+
+  /** Without the inputs, whose memory is that of nobody any more. */
+  #lookLater(signal: object, { model, request, bytes, client }: SentRequest): void {
+    const { id } = request.call;
+    const hash = this.#guards.get(model)?.hashOf(request);
+    onLostLater(signal, (details) =>
+      this.#guardOf(model).add({ id, bytes, client, hash, isCostly: wasCostly(details) }),
+    );
   }
 
   /** Counts of the models that any such request was sent to. */

@@ -14,7 +14,7 @@ import {
 import { MAX_CONTENT_BYTES } from "../../../src/platform/threads/frame-writer.ts";
 import { MAX_OF_CLIENT } from "../../../src/protocols/grpc-standard/grpc-standard.ts";
 import { MAX_IN_FLIGHT } from "../../../src/protocols/kserve/grpc-stream.ts";
-import { MAX_ENDS } from "../../../src/serving/poison/poison-guard.ts";
+import { MAX_CLIENT_ENDS, MAX_ENDS } from "../../../src/serving/poison/poison-guard.ts";
 import { MAX_JSON_DEPTH } from "../../../src/tensor/codecs/json/json-extent.ts";
 import { MAX_MESSAGE_BYTES } from "../../../src/tensor/codecs/protobuf/wire-writer.ts";
 import { DEFAULT_MAX_PIXELS } from "../../../src/tensor/media/image-tensor.ts";
@@ -184,6 +184,12 @@ const ROWS: readonly (readonly [limit: string, value: string, file: string, titl
     String(MAX_ENDS),
     "server/poison",
     "twice is not run again",
+  ],
+  [
+    "processes and threads of a model that a client [ends](isolation.md#a-request-that-ends-the-process-again) in a minute",
+    String(MAX_CLIENT_ENDS),
+    "server/poison",
+    "with one request after another has to wait",
   ],
   [
     "time for the head of a request, or to set a connection up",
