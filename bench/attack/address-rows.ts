@@ -1,8 +1,10 @@
+import { createServer } from "node:http";
+import type { AddressInfo } from "node:net";
 import { setTimeout as wait } from "node:timers/promises";
 import { type AttackResult, type AttackRow, type Target, tally } from "./attack-row.ts";
 import { type Canary, watchCanary } from "./canary.ts";
 import { call, METHODS } from "./grpc-attack.ts";
-import { firstStatus, post } from "./http-attack.ts";
+import { ask, firstStatus, post } from "./http-attack.ts";
 import { bytesField, varint } from "./protobuf.ts";
 import { SECRET } from "./server-arguments.ts";
 
@@ -33,6 +35,7 @@ const PATHS = [
 export const ADDRESS_ROWS: readonly AttackRow[] = [
   { name: "ssrf-headers", server: "null", prepare: () => sendAddresses },
   { name: "ssrf-images", server: "hook-images", prepare: () => sendAddresses },
+  { name: "ssrf-redirects", server: "texts", prepare: redirectMedia },
   { name: "path-names", server: "repository", isPlain: true, prepare: () => sendPaths },
 ];
 
@@ -54,6 +57,38 @@ async function sendAddresses(target: Target): Promise<AttackResult> {
   const got = tally(statuses);
   return canary.close() > 0 ? { got, problem: "it connects to an address of a client" } : { got };
 }
+
+/** Addresses of this machine, of its network and of clouds, as they are written, and as IPv6 has them. */
+const INNER = [
+  ...["127.0.0.2", "0.0.0.0", "[::1]", "[::ffff:127.0.0.2]", "10.0.0.7", "192.168.0.1", "100.64.0.1", "localhost"],
+  ...["169.254.169.254", "[fd00:ec2::254]", "100.100.100.200", "168.63.129.16", "192.0.0.192"],
+  ...["[64:ff9b::a9fe:a9fe]", "[64:ff9b:1::a9fe:a9fe]", "[2002:a9fe:a9fe::]", "[::a9fe:a9fe]", "[fe80::1]"],
+];
+
+/** Asks for images at a server that may be asked, which redirects to such addresses: none is followed. */
+async function redirectMedia() {
+  const web = createServer(({ url = "" }, response) => {
+    response.writeHead(302, { location: `http://${INNER[Number(url.slice(1))]}/latest/meta-data/` }).end();
+  });
+  await new Promise<void>((resolve) => web.listen(0, "127.0.0.1", resolve));
+  web.unref();
+  const { port } = web.address() as AddressInfo;
+  return async (target: Target) => {
+    const answers = await Promise.all(
+      INNER.map((_, place) => {
+        const content = [{ type: "image_url", image_url: { url: `http://127.0.0.1:${port}/${place}` } }];
+        const body = JSON.stringify({ model: "talk", messages: [{ role: "user", content }] });
+        return ask(target, { path: "/v1/chat/completions", body: Buffer.from(body) });
+      }),
+    );
+    web.close();
+    const followed = INNER.filter((_, place) => !NOT_FOLLOWED.test(answers[place]?.start ?? ""));
+    const got = tally(answers.map(({ status }) => status));
+    return followed.length === 0 ? { got } : { got, problem: `it follows to ${followed.join(", ")}` };
+  };
+}
+
+const NOT_FOLLOWED = /in a private network|which --fetch-media does not list/;
 
 function inferOf(text: string): object {
   return { inputs: [{ name: "x", datatype: "BYTES", shape: [1], data: [text] }], parameters: { url: text } };
@@ -92,12 +127,12 @@ function connectTo({ http }: Target, { authority }: Canary): Promise<string> {
 }
 
 /** Sends paths wherever a model's name or version can stand, by a client that may control the server. */
-async function sendPaths({ http }: Target): Promise<AttackResult> {
+async function sendPaths({ http, authorization = "" }: Target): Promise<AttackResult> {
   const statuses: string[] = [];
   let text = "";
   const send = async (path: string, json?: object) => {
-    const init = json === undefined ? {} : { method: "POST", body: JSON.stringify(json), headers: JSON_TYPE };
-    const answer = await fetch(`${http}${path}`, init);
+    const body = json === undefined ? {} : { method: "POST", body: JSON.stringify(json) };
+    const answer = await fetch(`${http}${path}`, { ...body, headers: { ...JSON_TYPE, authorization } });
     statuses.push(String(answer.status));
     text += await answer.text();
   };

@@ -59,6 +59,8 @@ export interface AttackRow {
   readonly isEncrypted?: boolean;
   /** True where the attack cannot encrypt its connections, or their number would take minutes. Default false. */
   readonly isPlain?: boolean;
+  /** True where threads have to listen, false where none may. Default: both will do. */
+  readonly hasListeners?: boolean;
   /** Longest wait of others, in milliseconds, where they have to wait longer than anywhere else. Default 50. */
   readonly maxWaitMs?: number;
   /**

@@ -15,6 +15,7 @@ import { MCP_ROWS } from "./mcp-rows.ts";
 import { MEMORY_ROWS } from "./memory-rows.ts";
 import { NAME_ROWS } from "./name-rows.ts";
 import { PASSWORD_ROWS } from "./password-rows.ts";
+import { READING_ROWS } from "./reading-rows.ts";
 import { SECRET_ROWS } from "./secret-rows.ts";
 import { SHARE_ROWS } from "./share-rows.ts";
 import { SLOW_ROWS } from "./slow-rows.ts";
@@ -39,6 +40,7 @@ export const ATTACK_ROWS: readonly AttackRow[] = [
   ...FIRST_BYTES_ROWS,
   ...CVE_ROWS,
   ...HEAD_ROWS,
+  ...READING_ROWS,
   ...IDLE_ROWS,
   ...SLOW_ROWS,
   ...NAME_ROWS,

@@ -19,9 +19,11 @@ export const CONFIGURATIONS: readonly Configuration[] = [false, true].flatMap((h
 );
 
 /** Configurations that a row's attack can be sent to. */
-export function configurationsOf({ isEncrypted, isPlain }: AttackRow): readonly Configuration[] {
-  if (isEncrypted === true) return CONFIGURATIONS.filter((one) => one.isEncrypted);
-  return isPlain === true ? CONFIGURATIONS.filter((one) => !one.isEncrypted) : CONFIGURATIONS;
+export function configurationsOf({ isEncrypted, isPlain, hasListeners }: AttackRow): readonly Configuration[] {
+  return CONFIGURATIONS.filter((one) => {
+    if (one.isEncrypted ? isPlain === true : isEncrypted === true) return false;
+    return hasListeners === undefined || one.hasListeners === hasListeners;
+  });
 }
 
 /** The row's own configuration, which the name gives it: it stays the same whatever rows come and go. */

@@ -2,13 +2,14 @@ import { once } from "node:events";
 import { readFileSync, utimesSync, writeFileSync } from "node:fs";
 import { Agent, request } from "node:http";
 import { setTimeout as wait } from "node:timers/promises";
-import { generateKeyPair, SignJWT } from "jose";
+import { type CryptoKey, generateKeyPair, SignJWT } from "jose";
 import { type AttackResult, type AttackRow, type Target, tally } from "./attack-row.ts";
 import { watchCanary } from "./canary.ts";
 import { callOn, frame, METHODS, openSession, openStream } from "./grpc-attack.ts";
 import { codeOf, headOf, openSocket, post } from "./http-attack.ts";
+import { openKeys, TOKEN_CLAIMS } from "./key-provider.ts";
 import { bytesField } from "./protobuf.ts";
-import { flagOf, NEWCOMER, TOKEN_CLAIMS } from "./server-arguments.ts";
+import { flagOf, NEWCOMER } from "./server-arguments.ts";
 
 const GUESS_MS = 3000;
 const CONNECTIONS = 16;
@@ -51,6 +52,7 @@ export const PASSWORD_ROWS: readonly AttackRow[] = [
     return judge(guesses.flat());
   }),
   row("tokens-with-urls", sendTokens),
+  row("tokens-new-key", useNewKey),
   { name: "removed-user-grpc", server: "known-users", prepare: () => (target) => removeUser(target, streamOverGrpc) },
   { name: "removed-user-http", server: "known-users", prepare: () => (target) => removeUser(target, streamOverHttp) },
   row("removed-user-guesses", (target) => removeUser(target, streamOverHttp, guessing(target))),
@@ -216,4 +218,35 @@ async function sendTokens(target: Target): Promise<AttackResult> {
   const got = tally(statuses);
   if (canary.close() > 0) return { got, problem: "it asks where a token tells it to" };
   return statuses.every((status) => status === "401") ? { got } : { got, problem: "expected 401" };
+}
+
+/** Tokens that name keys which nobody has, a second. */
+const UNKNOWN_KEYS = 100;
+/** Longest wait for a token of a key that is new: the keys are read once a second. */
+const NEW_KEY_MS = 4000;
+
+/** A new key signs a token while others name keys that nobody has. */
+async function useNewKey(target: Target): Promise<AttackResult> {
+  const { add } = await openKeys();
+  const stranger = (await generateKeyPair("RS256")).privateKey;
+  const statuses: string[] = [];
+  const flooding = setInterval(async () => {
+    const headers = { authorization: `Bearer ${await sign(`unknown-${Math.random()}`, stranger)}` };
+    statuses.push(await post(target, { path: PATH, method: "GET", body: Buffer.alloc(0), headers }));
+  }, 1000 / UNKNOWN_KEYS);
+  await wait(GUESS_MS);
+  const kid = `new-${Math.random()}`;
+  const headers = { authorization: `Bearer ${await sign(kid, await add(kid))}` };
+  const began = performance.now();
+  const status = await post(target, { path: PATH, method: "GET", body: Buffer.alloc(0), headers });
+  const newMs = Math.round(performance.now() - began);
+  clearInterval(flooding);
+  const got = `${tally(statuses)}; a new key ${status} after ${newMs} ms`;
+  if (statuses.includes("200")) return { got, problem: "it lets them in" };
+  return status === "200" && newMs < NEW_KEY_MS ? { got } : { got, problem: "a new key has to wait" };
+}
+
+function sign(kid: string, key: CryptoKey): Promise<string> {
+  const token = new SignJWT({ ...TOKEN_CLAIMS, sub: "alice" }).setExpirationTime("1h");
+  return token.setProtectedHeader({ alg: "RS256", kid }).sign(key);
 }

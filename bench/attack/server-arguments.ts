@@ -2,17 +2,15 @@ import { randomUUID } from "node:crypto";
 import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
-import { exportJWK, generateKeyPair } from "jose";
 import { hashPassword } from "../../src/access/authentication/password-hash.ts";
 import { freePort } from "../../test/helpers/free-port.ts";
 import type { ServerKind, Target } from "./attack-row.ts";
 import type { Configuration } from "./configuration.ts";
 import { openStore, toModelName } from "./hostile-store.ts";
+import { openKeys } from "./key-provider.ts";
 import { encodeLaneModel, LANE_MODELS } from "./lane-models.ts";
 import { textModels } from "./text-models.ts";
 
-/** Issuer and audience of the tokens that a server with known users takes. */
-export const TOKEN_CLAIMS = { iss: "https://issuer.example", aud: "kserving" } as const;
 /** Text of a file beside the model repository, which no client may see. */
 export const SECRET = "the secret beside the repository";
 const [USER, PASSWORD] = ["alice", "open sesame"];
@@ -25,8 +23,12 @@ export const SECRETS: Readonly<Record<string, string>> = {
 };
 /** Users that log in for the first time while an attack goes on. */
 const USERS = 500;
-/** Kinds of servers whose callers are told by other things than the table's users. */
-const WITHOUT_LOGINS: readonly ServerKind[] = ["defaults", "repository", "stored"];
+/** Kinds of servers that know no users, since it is attacked who may do what without them. */
+const WITHOUT_LOGINS: readonly ServerKind[] = ["defaults"];
+/** Kinds of servers of which a user whom they know is asked for, or may control them. */
+const WITH_USER: readonly ServerKind[] = ["known-users", "rules", "repository", "stored"];
+/** Kinds of servers whose metrics and control tell no login: they have ports of their own, or users may control. */
+const READ_BY_USERS: readonly ServerKind[] = ["few-descriptors", "repository", "stored"];
 
 const ENCRYPTED = [
   ...["--tls-cert", fromRoot("test/fixtures/tls/server.pem")],
@@ -56,7 +58,7 @@ const OWN: Readonly<Record<ServerKind, readonly string[]>> = {
   spied: [],
   queued: [],
   streams: [],
-  texts: ["--mcp"],
+  texts: ["--mcp", "--fetch-media", "*,127.0.0.1:*"],
   repository: ["--model-control", "explicit", "--load-model", "default", "--allow-control", "all"],
   stored: ["--model-control", "explicit", "--load-model", "default", "--allow-control", "all"],
   proxy: ["proxy", "--allow-proxy-headers"],
@@ -87,7 +89,7 @@ export async function argumentsOf({ kind, configuration, folder, behind }: Serve
 
 /** `Authorization` of the user that a server knows, where it asks for one. */
 export function authorizationOf(kind: ServerKind): string | undefined {
-  return kind === "known-users" || kind === "rules" ? basic(USER) : undefined;
+  return WITH_USER.includes(kind) ? basic(USER) : undefined;
 }
 
 /** `Authorization` of one of many users; each is new to a server once. */
@@ -95,12 +97,9 @@ export function loginOf(index: number): string {
   return basic(`user${index % USERS}`);
 }
 
-/**
- * The thing that such a user asks for: where metrics and control have ports of their own, descriptions of models are
- * for users alone.
- */
+/** The thing that such a user asks for: metrics and control, or descriptions of models, which are for users alone then. */
 export function loginBy(kind: ServerKind): "metrics" | "read" {
-  return kind === "few-descriptors" ? "read" : "metrics";
+  return READ_BY_USERS.includes(kind) ? "read" : "metrics";
 }
 
 /** True where a server has users that log in beside an attack. */
@@ -152,7 +151,7 @@ async function userArguments(kind: ServerKind, folder: string): Promise<string[]
   const [newcomer, secret] = NEWCOMER.split(":") as [string, string];
   const lines = [...names.map((name) => `${name}:${text}\n`), `${newcomer}:${await hashPassword(secret)}\n`];
   writeFileSync(users, lines.join(""));
-  if (kind === "known-users") return ["--auth-users", users, ...(await tokenArguments(folder))];
+  if (kind === "known-users") return ["--auth-users", users, ...(await tokenArguments())];
   const open = loginBy(kind) === "read" ? "open: [health, infer]\n" : "open: [health, infer, read]\n";
   writeFileSync(rules, kind === "rules" ? PATTERN_RULES : open);
   return ["--auth-users", users, "--auth-rules", rules];
@@ -171,12 +170,9 @@ allow:
 /** Of everybody's password. */
 let hash: Promise<string> | undefined;
 
-async function tokenArguments(folder: string): Promise<string[]> {
-  const keys = join(folder, "keys.json");
-  const { publicKey } = await generateKeyPair("RS256");
-  writeFileSync(keys, JSON.stringify({ keys: [{ ...(await exportJWK(publicKey)), kid: "one", alg: "RS256" }] }));
+async function tokenArguments(): Promise<string[]> {
   const { iss, aud } = TOKEN_CLAIMS;
-  return ["--auth-jwks", keys, "--auth-jwt-issuer", iss, "--auth-jwt-audience", aud];
+  return ["--auth-jwks", (await openKeys()).url, "--auth-jwt-issuer", iss, "--auth-jwt-audience", aud];
 }
 
 const MANY_MODELS = 48;

@@ -23,9 +23,11 @@ async function loadArchives(target: Target): Promise<AttackResult> {
   const { archives } = await openStore();
   const results: string[] = [];
   const wrong: string[] = [];
+  const headers = { authorization: target.authorization ?? "" };
   for (const name of Object.keys(archives)) {
     const model = toModelName(name);
-    const loaded = await post(target, { path: `/v2/repository/models/${model}/load`, body: Buffer.from("{}") });
+    const load = { path: `/v2/repository/models/${model}/load`, body: Buffer.from("{}"), headers };
+    const loaded = await post(target, load);
     const ready = await post(target, { path: `/v2/models/${model}/ready`, method: "GET", body: Buffer.alloc(0) });
     results.push(`${name} ${loaded}`);
     const [first] = new Set([loaded, ready].map((status) => status === "200"));

@@ -45,7 +45,7 @@ export const CONFIG_ROWS: readonly AttackRow[] = Object.entries(CONFIGURATIONS).
   server: "repository",
   prepare: () => async (target) => {
     const body = Buffer.from(JSON.stringify({ parameters: { config } }));
-    const got = await post(target, { path: LOAD, body });
+    const got = await post(target, { path: LOAD, body, headers: { authorization: target.authorization ?? "" } });
     return got === "400" ? { got } : { got, problem: "it is not refused" };
   },
 }));

@@ -15,6 +15,8 @@ test("a row that is encrypted, or cannot be, stays so", () => {
   expect(names(row)).toEqual(["plain", "tls", "listeners", "tls-listeners"]);
   expect(names({ ...row, isEncrypted: true })).toEqual(["tls", "tls-listeners"]);
   expect(names({ ...row, isPlain: true })).toEqual(["plain", "listeners"]);
+  expect(names({ ...row, hasListeners: true })).toEqual(["listeners", "tls-listeners"]);
+  expect(names({ ...row, isPlain: true, hasListeners: false })).toEqual(["plain"]);
 });
 
 test("no two rows have one name", () => {
