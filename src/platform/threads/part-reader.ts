@@ -57,6 +57,10 @@ export class PartReader<Part> implements PartReceiver {
     this.#stopWatching = leave;
   }
 
+  get signal(): CancelSignal {
+    return this.#options.signal;
+  }
+
   /** Number of parts that came. */
   get count(): number {
     return this.#count;

@@ -37,6 +37,8 @@ export interface PartReceiver {
    * {@link MalformedMessage}.
    */
   take(part: RpcResponse, id: number): void;
+  /** The request's own signal, which the one that it is asked with follows. */
+  readonly signal?: CancelSignal;
   /** Told now and then, while others wait for a place that the answer holds; absent = it makes no difference. */
   crowded?(): void;
 }
@@ -134,7 +136,7 @@ export class RpcClient {
     return new Promise((resolve, reject) => {
       const cancel = () => {
         this.#forget(id);
-        this.#cancelled.set(id, signal as CancelSignal);
+        this.#cancelled.set(id, parts?.signal ?? (signal as CancelSignal));
         this.#channel.send({ kind: CANCEL, id, meta: undefined, tensors: undefined });
         reject(signal?.reason);
       };

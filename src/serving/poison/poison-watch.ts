@@ -50,8 +50,9 @@ export class PoisonWatch {
   look(reason: unknown, sent: SentRequest): void {
     const { maxRequests } = this.#options;
     const { limits, signal } = sent.request.call;
-    if (maxRequests === 0 || limits?.warmUp !== undefined || !(reason instanceof ServingError)) return;
-    if (wasLost(reason.details)) this.#guardOf(sent.model).lose(sent, wasCostly(reason.details));
+    if (maxRequests === 0 || limits?.warmUp !== undefined) return;
+    const details = reason instanceof ServingError ? reason.details : undefined;
+    if (wasLost(details)) this.#guardOf(sent.model).lose(sent, wasCostly(details));
     else if (signal.aborted) this.#lookLater(signal, sent);
   }
 
