@@ -78,7 +78,7 @@ export class RpcClient {
   /** Signals of cancelled requests that the other side still works on. */
   readonly #cancelled = new RequestMap<CancelSignal>();
   /** The same of those that it had started when the connection ended. */
-  #lostSignals: CancelSignal[] = [];
+  readonly #lostSignals: CancelSignal[] = [];
   readonly #whoIsGone: string;
   readonly #startMark: StartMark | undefined;
   readonly #idleListeners: (() => void)[] = [];

@@ -181,7 +181,8 @@ export const TEXT_COSTS: readonly TextCost[] = [
 
 /** What is made of the names of a request before it runs: as inputs and as outputs they have half of what they may. */
 function toNames(text: string): unknown {
-  const names = Array.from({ length: text.length / NAME_STEP }, (_, at) => text.slice(at * NAME_STEP, (at + 1) * NAME_STEP));
+  const starts = Array.from({ length: text.length / NAME_STEP }, (_, at) => at * NAME_STEP);
+  const names = starts.map((start) => text.slice(start, start + NAME_STEP));
   const value = createTensor("uint8", [1], Uint8Array.of(1));
   const tensors = createTensors(names.map((name, at) => [`${at}${name}`, value] as const));
   const used = { inputs: Object.keys(tensors), outputs: names };

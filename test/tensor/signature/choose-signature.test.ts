@@ -71,7 +71,7 @@ test("longer ones are the client's fault on every protocol, of models that decla
     expect(await ask("/v1/models/default:predict", filter)).toEqual(refused);
     const columns = { inputs: Object.fromEntries(wrong.map((name) => [name, [1]])) };
     expect(await ask("/v1/models/default:predict", columns)).toEqual(refused);
-    expect(await ask("/predict/default", { inputs: { x: 1 }, out_filter: wrong })).toEqual(refused);
+    expect(await ask("/predict/default", { inputs: { x: { dtype: "float", data: [1] } }, out_filter: wrong })).toEqual(refused);
   }
 });
 
