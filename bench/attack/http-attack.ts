@@ -28,7 +28,10 @@ export interface Answered {
 const START = 4000;
 
 /** Sends a request on a connection of its own; resolves with its answer. */
-export function ask({ http }: Target, { path, body, headers = {}, method = "POST", ...from }: HttpMessage): Promise<Answered> {
+export function ask(
+  { http }: Target,
+  { path, body, headers = {}, method = "POST", ...from }: HttpMessage,
+): Promise<Answered> {
   return new Promise((resolve) => {
     const all = { "content-type": "application/json", "content-length": body.length, ...headers };
     const send = http.startsWith("https:") ? requestEncrypted : request;

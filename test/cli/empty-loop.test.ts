@@ -88,7 +88,9 @@ const EXITING = {
 
 async function startExiting(kind: keyof typeof EXITING, ...flags: string[]) {
   const file = await writeTestFile("exiting.mjs", EXITING[kind]);
-  const own = kind.startsWith("a driver") ? ["--driver", file] : ["--driver", "null", "--hooks", file, "--workers", "0"];
+  const own = kind.startsWith("a driver")
+    ? ["--driver", file]
+    : ["--driver", "null", "--hooks", file, "--workers", "0"];
   const program = startKserving([...own, "--port", "0", "--http-port", "0", "--http-enable", ...flags]);
   const { http } = await program.event("ready");
   const ask = () => fetch(`${http}/v1/models/default:predict`, { method: "POST", body: '{"instances":[1]}' });

@@ -55,8 +55,7 @@ test("longer ones are the client's fault on every protocol, of models that decla
     const answer = await fetch(`${httpUrl}${path}`, { method: "POST", body: JSON.stringify(body) });
     return [answer.status, (await answer.text()).slice(0, 300)];
   };
-  const names = (length: number, count = 1) =>
-    Array.from({ length: count }, (_, at) => `${at}`.padEnd(length, "\x01"));
+  const names = (length: number, count = 1) => Array.from({ length: count }, (_, at) => `${at}`.padEnd(length, "\x01"));
   const input = { name: "x", datatype: "FP32", shape: [1], data: [1] };
   for (const [wrong, message] of [
     [names(4097), /4097 characters; expected 4096/],
@@ -71,7 +70,9 @@ test("longer ones are the client's fault on every protocol, of models that decla
     expect(await ask("/v1/models/default:predict", filter)).toEqual(refused);
     const columns = { inputs: Object.fromEntries(wrong.map((name) => [name, [1]])) };
     expect(await ask("/v1/models/default:predict", columns)).toEqual(refused);
-    expect(await ask("/predict/default", { inputs: { x: { dtype: "float", data: [1] } }, out_filter: wrong })).toEqual(refused);
+    expect(await ask("/predict/default", { inputs: { x: { dtype: "float", data: [1] } }, out_filter: wrong })).toEqual(
+      refused,
+    );
   }
 });
 
