@@ -55,7 +55,7 @@ const named = (count: number) => {
   return Buffer.concat(Array.from({ length: count }, (_, index) => input(longName(index), "FP32", [1], value)));
 };
 
-/** Names of inputs and outputs for hooks that declare none: as many as there may be, and more characters than may be. */
+/** Names of inputs and outputs for hooks that declare none: within the limit of their characters, and beyond it. */
 const NAMED: Readonly<Record<string, () => Buffer>> = {
   names: () => infer(named(250)),
   "long-names": () => infer(named(2048)),

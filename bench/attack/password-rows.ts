@@ -220,12 +220,12 @@ async function sendTokens(target: Target): Promise<AttackResult> {
   return statuses.every((status) => status === "401") ? { got } : { got, problem: "expected 401" };
 }
 
-/** Tokens that name keys which nobody has, a second. */
+/** Tokens a second that name unknown keys. */
 const UNKNOWN_KEYS = 100;
 /** Longest wait for a token of a key that is new: the keys are read once a second. */
 const NEW_KEY_MS = 4000;
 
-/** A new key signs a token while others name keys that nobody has. */
+/** A new key signs a token while others name unknown ones. */
 async function useNewKey(target: Target): Promise<AttackResult> {
   const { add } = await openKeys();
   const stranger = (await generateKeyPair("RS256")).privateKey;

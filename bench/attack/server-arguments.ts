@@ -97,7 +97,7 @@ export function loginOf(index: number): string {
   return basic(`user${index % USERS}`);
 }
 
-/** The thing that such a user asks for: metrics and control, or descriptions of models, which are for users alone then. */
+/** The thing that such a user asks for: metrics and control, or descriptions of models, for users alone then. */
 export function loginBy(kind: ServerKind): "metrics" | "read" {
   return READ_BY_USERS.includes(kind) ? "read" : "metrics";
 }

@@ -110,8 +110,8 @@ interface Poison {
 }
 
 /**
- * A deadly request again and again: the same is refused after the second time, a client that always sends another is held
- * back; and others are answered.
+ * A deadly request again and again: the same is refused after the second time, a client that always sends another is
+ * held back; and others are answered.
  */
 export const POISON_ROWS: readonly AttackRow[] = [...repeatedRows(), risingRow("exit", 24), risingRow("hang", 6)];
 

@@ -5,7 +5,7 @@ const EXITED =
 
 type Tell = (code: number) => void;
 
-/** Before there is a log. Whoever gives another code than 0 is seen to have failed. */
+/** Before there is a log. Another code than 0 shows a failure by itself. */
 let tell: Tell = (code) => {
   if (code === 0) process.stderr.write(`kserving: ${EXITED}.\n`);
 };

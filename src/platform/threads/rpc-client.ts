@@ -60,8 +60,8 @@ export function wasNeverStarted(reason: unknown): boolean {
 const lost = new WeakSet<ServingError>();
 
 /**
- * The error of a request that was lost with the other side, which may have started it, as one that says so, and what was
- * lost, to whom it reaches; any other error as it is.
+ * The error of a request that was lost with the other side, which may have started it, as one that tells whom it
+ * reaches `what` was lost; any other error as it is.
  */
 export function tellLoss(reason: unknown, what = LOST_THREAD): unknown {
   if (!(reason instanceof ServingError) || !lost.has(reason) || neverStarted.has(reason)) return reason;

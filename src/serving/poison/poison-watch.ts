@@ -56,7 +56,7 @@ export class PoisonWatch {
     else if (signal.aborted) this.#lookLater(signal, sent);
   }
 
-  /** Without the inputs, whose memory is that of nobody any more. */
+  /** Without the inputs, whose memory no one counts any more. */
   #lookLater(signal: object, { model, request, bytes, client }: SentRequest): void {
     const { id } = request.call;
     const hash = this.#guards.get(model)?.hashOf(request);

@@ -179,7 +179,7 @@ export const TEXT_COSTS: readonly TextCost[] = [
   { name: "header of .npy", most: METADATA, isInMainThread: false, texts: RUNS, read: toArray },
 ];
 
-/** What is made of the names of a request before it runs: as inputs and as outputs they have half of what they may. */
+/** The steps before a request runs, with names as its inputs and again as its outputs: half of what they may have. */
 function toNames(text: string): unknown {
   const starts = Array.from({ length: text.length / NAME_STEP }, (_, at) => at * NAME_STEP);
   const names = starts.map((start) => text.slice(start, start + NAME_STEP));

@@ -2,6 +2,7 @@ import { describe, expect, test } from "vitest";
 import { inferOnce } from "../../../src/serving/infer-once.ts";
 import { toTensors } from "../../../src/tensor/plain-value.ts";
 import { assertNames, assertOutputs, chooseSignature } from "../../../src/tensor/signature/choose-signature.ts";
+import { connectKserve } from "../../helpers/kserve-grpc.ts";
 import { startServer } from "../../helpers/start-server.ts";
 
 test("outputs are checked against what a signature declares, and not where it declares nothing", () => {
@@ -50,7 +51,8 @@ test("names of a request may be long, each and together", () => {
 });
 
 test("longer ones are the client's fault on every protocol, of models that declare neither inputs nor outputs", async () => {
-  const { httpUrl } = await startServer({ stages: [{ driver: "null" }] });
+  const { httpUrl, grpcAddress } = await startServer({ stages: [{ driver: "null" }] });
+  const call = connectKserve(grpcAddress);
   const ask = async (path: string, body: object) => {
     const answer = await fetch(`${httpUrl}${path}`, { method: "POST", body: JSON.stringify(body) });
     return [answer.status, (await answer.text()).slice(0, 300)];
@@ -59,13 +61,19 @@ test("longer ones are the client's fault on every protocol, of models that decla
   const input = { name: "x", datatype: "FP32", shape: [1], data: [1] };
   for (const [wrong, message] of [
     [names(4097), /4097 characters; expected 4096/],
-    [names(4096, 300), /characters together; expected 1048576/],
+    // The same limit as that of the names in JSON.
+    [names(4096, 300), /1048576/],
   ] as const) {
     const refused = [400, expect.stringMatching(message)];
     const outputs = wrong.map((name) => ({ name }));
     expect(await ask("/v2/models/default/infer", { inputs: [input], outputs })).toEqual(refused);
     const inputs = wrong.map((name) => ({ ...input, name }));
     expect(await ask("/v2/models/default/infer", { inputs })).toEqual(refused);
+    for (const request of [{ inputs }, { inputs: [input], outputs }]) {
+      const sent = { model_name: "default", ...request, inputs: request.inputs.map(({ data, ...head }) => head) };
+      const asked = call("ModelInfer", { ...sent, raw_input_contents: sent.inputs.map(() => Buffer.alloc(4)) });
+      await expect(asked).rejects.toMatchObject({ code: 3, message: expect.stringMatching(message) });
+    }
     const filter = { instances: [1], output_filter: wrong };
     expect(await ask("/v1/models/default:predict", filter)).toEqual(refused);
     const columns = { inputs: Object.fromEntries(wrong.map((name) => [name, [1]])) };
