@@ -60,7 +60,7 @@ async function sendAddresses(target: Target): Promise<AttackResult> {
 
 /** Addresses of this machine, of its network and of clouds, as they are written, and as IPv6 has them. */
 const INNER = [
-  ...["127.0.0.2", "0.0.0.0", "[::1]", "[::ffff:127.0.0.2]", "10.0.0.7", "192.168.0.1", "100.64.0.1", "localhost"],
+  ...["127.0.0.2", "0.0.0.0", "[::1]", "[::ffff:127.0.0.2]", "10.0.0.7", "192.168.0.1", "100.64.0.1"],
   ...["169.254.169.254", "[fd00:ec2::254]", "100.100.100.200", "168.63.129.16", "192.0.0.192"],
   ...["[64:ff9b::a9fe:a9fe]", "[64:ff9b:1::a9fe:a9fe]", "[2002:a9fe:a9fe::]", "[::a9fe:a9fe]", "[fe80::1]"],
 ];

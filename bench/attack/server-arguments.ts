@@ -7,7 +7,7 @@ import { freePort } from "../../test/helpers/free-port.ts";
 import type { ServerKind, Target } from "./attack-row.ts";
 import type { Configuration } from "./configuration.ts";
 import { openStore, toModelName } from "./hostile-store.ts";
-import { openKeys } from "./key-provider.ts";
+import { openKeys, TOKEN_CLAIMS } from "./key-provider.ts";
 import { encodeLaneModel, LANE_MODELS } from "./lane-models.ts";
 import { textModels } from "./text-models.ts";
 
