@@ -21,7 +21,7 @@ tensor: platform/text platform/limits
 tensor/signature: tensor
 tensor/codecs: tensor platform/text platform/limits
 tensor/media: tensor platform
-text: platform/text tensor
+text: platform/text platform/limits tensor
 platform/native: platform observability
 platform/processes: observability
 platform/threads: platform observability tensor

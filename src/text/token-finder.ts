@@ -1,4 +1,5 @@
 import { invalidArgument } from "../errors.ts";
+import { LongWork } from "../platform/limits/long-work.ts";
 import { alignTexts } from "./align-texts.ts";
 import { createNormalizer, type Normalizer, type Section } from "./normalizers.ts";
 import { createPreTokenizer, type Piece, type PreTokenizer } from "./pre-tokenizers.ts";
@@ -9,8 +10,6 @@ import { type Config, type TokenizerJson, type TokenizersLibrary, tokenText } fr
 const SECTION = 16_384;
 /** Characters before the end of a section in which a space is looked for. */
 const REACH = 4096;
-/** Longest time without a turn of the event loop, in milliseconds. */
-const TURN_MS = 10;
 /** Tokens that are kept of a text of which only the last ones are needed, besides these. */
 const KEPT = 65_536;
 /** Tokens between two looks at the clock. */
@@ -158,14 +157,8 @@ function dropFirst({ ids, starts, ends }: FoundTokens, kept: number): void {
 }
 
 /** The turns of the event loop that long texts, or many, take. */
-export class Turns {
-  readonly #signal: AbortSignal | undefined;
-  #began = performance.now();
+export class Turns extends LongWork {
   #idle = 0;
-
-  constructor(signal: AbortSignal | undefined) {
-    this.#signal = signal;
-  }
 
   /** Counts what a part of a text has become; throws `invalid_argument` once too much has become no tokens. */
   count(characters: number, tokens: number, name: string): void {
@@ -174,17 +167,6 @@ export class Turns {
     throw invalidArgument(
       `Up to text ${name} there are more than ${MAX_IDLE} characters that become no tokens, as spaces do; expected words.`,
     );
-  }
-
-  isOver(): boolean {
-    return performance.now() - this.#began > TURN_MS;
-  }
-
-  /** Throws the signal's reason. */
-  async next(): Promise<void> {
-    await new Promise(setImmediate);
-    this.#signal?.throwIfAborted();
-    this.#began = performance.now();
   }
 }
 

@@ -1,4 +1,5 @@
 import { reasonText, ServingError } from "../../errors.ts";
+import { LongWork } from "../../platform/limits/long-work.ts";
 import { cutText } from "../../platform/text/cut-text.ts";
 import { TEXT_FUNCTIONS } from "../../serving/infer-text.ts";
 import { functionFacts, mostRows, type ServableDescription } from "../../serving/servable-description.ts";
@@ -24,7 +25,7 @@ import {
 import { createTensor, type Tensor } from "../../tensor/tensor.ts";
 import { addSize, readSizes } from "../kserve/grpc-request.ts";
 import { CountedFields } from "./function-messages.ts";
-import { inTurns, type ToldModel } from "./told-models.ts";
+import type { ToldModel } from "./told-models.ts";
 
 const REQUEST = { model: 1 } as const;
 const LIST = { models: 1 } as const;
@@ -55,9 +56,9 @@ export function decodeListRequest(bytes: Uint8Array): string {
 /** Writes a kserving.ListModelsResponse. */
 export async function encodeModelList(models: readonly ToldModel[]): Promise<Buffer> {
   const written: Buffer[] = [];
-  const rest = inTurns();
+  const work = new LongWork();
   for (const told of models) {
-    await rest();
+    if (work.isOver()) await work.next();
     written.push(encodeMessage([messageField(LIST.models, modelFields(told))]));
   }
   return Buffer.concat(written);
@@ -124,9 +125,9 @@ export async function decodeModelList(bytes: Uint8Array): Promise<readonly ToldM
   const reader = new WireReader(bytes, "ListModelsResponse");
   const fields = new CountedFields(MAX_LIST_FIELDS);
   const models: ToldModel[] = [];
-  const rest = inTurns();
+  const work = new LongWork();
   while (reader.hasMore()) {
-    await rest();
+    if (work.isOver()) await work.next();
     fields.readOne(reader, { [bytesTag(LIST.models)]: () => models.push(readModel(reader.nested("Model"), fields)) });
   }
   return models;
@@ -134,18 +135,20 @@ export async function decodeModelList(bytes: Uint8Array): Promise<readonly ToldM
 
 function readModel(reader: WireReader, fields: CountedFields): ToldModel {
   let [model, version, unavailableReason] = ["", 0n, ""];
-  let facts: ReturnType<typeof readFacts> | undefined;
+  let describe: ReturnType<typeof readFacts> | undefined;
   fields.read(reader, {
     [bytesTag(MODEL.name)]: () => (model = reader.text()),
     [tagOf(MODEL.version, WIRE.varint)]: () => (version = reader.int64()),
-    [bytesTag(MODEL.facts)]: () => (facts = readFacts(reader.nested("Facts"), fields)),
+    [bytesTag(MODEL.facts)]: () => (describe = readFacts(reader.nested("Facts"), fields)),
     [bytesTag(MODEL.reason)]: () => (unavailableReason = reader.text()),
   });
-  return { model, version, unavailableReason, description: facts?.(model, version) };
+  return { model, version, unavailableReason, ...(describe?.(model, version) ?? { description: undefined }) };
 }
 
+type Described = Pick<ToldModel, "description" | "readSignatures">;
+
 /** Returns a function that describes the version which these facts are about. */
-function readFacts(reader: WireReader, fields: CountedFields): (model: string, version: bigint) => ServableDescription {
+function readFacts(reader: WireReader, fields: CountedFields): (model: string, version: bigint) => Described {
   const [functions, drivers, signatures]: [string[], string[], Uint8Array[]] = [[], [], []];
   let [description, isDecoupled, maxRequestRows] = ["", false, 0];
   fields.read(reader, {
@@ -156,25 +159,39 @@ function readFacts(reader: WireReader, fields: CountedFields): (model: string, v
     [bytesTag(FACTS.signatures)]: () => signatures.push(reader.bytes()),
     [bytesTag(FACTS.drivers)]: () => drivers.push(reader.text()),
   });
-  let read: ServableDescription["signatures"] | undefined;
-  return (model, version) => ({
-    ...{ model, version, drivers },
-    hooks: { ...functionFacts(functions), ...(description !== "" && { description }) },
-    ...(isDecoupled && { decoupled: true }),
-    ...(maxRequestRows > 0 && { configured: { maxRequestRows } }),
-    get signatures() {
-      read ??= readSignatures(signatures, model);
-      return read;
-    },
-  });
+  return (model, version) => {
+    let read: ServableDescription["signatures"] | undefined;
+    function* readAll() {
+      if (read !== undefined) return;
+      const made = yield* readSignatures(signatures, model);
+      read ??= made;
+    }
+    const described = {
+      ...{ model, version, drivers },
+      hooks: { ...functionFacts(functions), ...(description !== "" && { description }) },
+      ...(isDecoupled && { decoupled: true }),
+      ...(maxRequestRows > 0 && { configured: { maxRequestRows } }),
+      get signatures() {
+        for (const _ of readAll());
+        return read as ServableDescription["signatures"];
+      },
+    };
+    return { description: described, readSignatures: readAll };
+  };
 }
 
+/** Work in steps, such as to read a tensor's facts, each of which takes microseconds. */
+type Steps<Result> = Generator<undefined, Result>;
+
 /** Throws `internal` for other bytes, which are no fault of the client. */
-function readSignatures(told: readonly Uint8Array[], model: string): ServableDescription["signatures"] {
+function* readSignatures(told: readonly Uint8Array[], model: string): Steps<ServableDescription["signatures"]> {
   const fields = new CountedFields(MAX_SIGNATURE_FIELDS);
   const signatures = createRecord<Signature>();
   try {
-    for (const bytes of told) readSignature(new WireReader(bytes, "Signature"), { fields, signatures });
+    for (const bytes of told) {
+      const [name, signature] = yield* readSignature(new WireReader(bytes, "Signature"), fields);
+      signatures[name] = signature;
+    }
   } catch (cause) {
     const message = `The server behind this one tells signatures of the model ${cutText(model)} that cannot be read: ${reasonText(cause)}`;
     throw new ServingError("internal", message, { cause });
@@ -182,32 +199,32 @@ function readSignatures(told: readonly Uint8Array[], model: string): ServableDes
   return signatures;
 }
 
-interface ReadSignatures {
-  readonly fields: CountedFields;
-  readonly signatures: Record<string, Signature>;
-}
-
-function readSignature(reader: WireReader, { fields, signatures }: ReadSignatures): void {
+function* readSignature(reader: WireReader, fields: CountedFields): Steps<readonly [name: string, Signature]> {
   let name = "";
-  const of: { inputs?: readonly TensorSpec[]; outputs?: readonly TensorSpec[] } = {};
-  const read = (role: keyof typeof of) => {
-    const specs = readTensors(reader.nested("Tensors"), fields);
-    if (specs !== undefined) of[role] = specs;
-  };
+  const told: (readonly ["inputs" | "outputs", WireReader])[] = [];
   fields.read(reader, {
     [bytesTag(SIGNATURE.name)]: () => (name = reader.text()),
-    [bytesTag(SIGNATURE.inputs)]: () => read("inputs"),
-    [bytesTag(SIGNATURE.outputs)]: () => read("outputs"),
+    [bytesTag(SIGNATURE.inputs)]: () => told.push(["inputs", reader.nested("Tensors")]),
+    [bytesTag(SIGNATURE.outputs)]: () => told.push(["outputs", reader.nested("Tensors")]),
   });
-  signatures[name] = of;
+  const signature: { inputs?: readonly TensorSpec[]; outputs?: readonly TensorSpec[] } = {};
+  for (const [role, tensors] of told) {
+    const specs = yield* readTensors(tensors, fields);
+    if (specs !== undefined) signature[role] = specs;
+  }
+  return [name, signature];
 }
 
 /** Undefined = one of them is of an unknown type. */
-function readTensors(reader: WireReader, fields: CountedFields): readonly TensorSpec[] | undefined {
+function* readTensors(reader: WireReader, fields: CountedFields): Steps<readonly TensorSpec[] | undefined> {
   const specs: (TensorSpec | undefined)[] = [];
-  fields.read(reader, {
+  const readers = {
     [bytesTag(TENSORS.tensors)]: () => specs.push(readTensor(reader.nested("Tensor"), fields)),
-  });
+  };
+  while (reader.hasMore()) {
+    fields.readOne(reader, readers);
+    yield;
+  }
   const known = specs.filter((spec) => spec !== undefined);
   return known.length === specs.length ? known : undefined;
 }

@@ -1,6 +1,7 @@
 import { expect, test } from "vitest";
 import { decodeModelList, encodeModelList } from "../../../src/protocols/functions/model-list.ts";
-import type { ToldModel } from "../../../src/protocols/functions/told-models.ts";
+import { type ToldModel, ToldService } from "../../../src/protocols/functions/told-models.ts";
+import type { Lease, ModelRef } from "../../../src/serving/inference-service.ts";
 import { decodeMessage } from "../../../src/tensor/codecs/protobuf/proto-messages.ts";
 import type { Signature } from "../../../src/tensor/signature/signature.ts";
 import { createTensor } from "../../../src/tensor/tensor.ts";
@@ -63,6 +64,48 @@ test("signatures are read once they are asked for; those that cannot be read are
   expect(() => tooWide?.description?.signatures).toThrow(
     expect.objectContaining({ code: "internal", message: expect.stringContaining("more than 65536 fields") }),
   );
+});
+
+/** Models that keep the thread for longer than a turn in each step of reading their signatures. */
+function slow(names: readonly string[], steps: number, take: () => void): ToldModel[] {
+  return names.map((name) => ({
+    ...told(name, {}),
+    *readSignatures() {
+      for (let step = 0; step < steps; step++) {
+        const end = performance.now() + 11;
+        while (performance.now() < end);
+        take();
+        yield;
+      }
+    },
+  }));
+}
+
+test("signatures of models that are asked for at once are read in turns, as are those of one", async () => {
+  const turns = new Set<number>();
+  let [turn, isOver] = [0, false];
+  const count = () => {
+    turn++;
+    if (!isOver) setImmediate(count);
+  };
+  setImmediate(count);
+  const models = slow(["a", "b", "c"], 2, () => turns.add(turn));
+  const lease = (ref: ModelRef) => ({ ...ref, release: () => {} }) as unknown as Lease;
+  const { acquire } = new ToldService(models, false, lease);
+  const leases = await Promise.all(models.map(({ model }) => acquire({ model })));
+  isOver = true;
+  expect(leases.map(({ description }) => description.model)).toEqual(["a", "b", "c"]);
+  // The first step of a model may follow the last one of another.
+  expect(turns.size).toBeGreaterThanOrEqual(4);
+});
+
+test("signatures are read tensor by tensor, the same as at once", async () => {
+  const wide = { inputs: Array.from({ length: 500 }, (_, index) => ({ name: `x${index}`, dtype: "bool" as const })) };
+  const bytes = await encodeModelList([told("a", { wide, narrow: SIGNATURE })]);
+  const [[atOnce], [inSteps]] = [await decodeModelList(bytes), await decodeModelList(bytes)];
+  expect([...(inSteps?.readSignatures?.() ?? [])].length).toBeGreaterThan(500);
+  expect(inSteps?.description?.signatures).toEqual(atOnce?.description?.signatures);
+  expect([...(inSteps?.readSignatures?.() ?? [])]).toEqual([]);
 });
 
 test("a list of more than a server can have is refused", async () => {
