@@ -71,8 +71,8 @@ const ROUTES: readonly JsonRoute[] = [
   { name: "proxy", path: "/serving-proxy", head: () => '{"x":[', tail: "]}" },
 ];
 
-/** A body for hooks, beside which the memory of all requests has room for its values and its answer. */
-const LARGE_BYTES = 100_000_000;
+/** A body for hooks, beside which the memory of all requests has room for its answer. */
+const LARGE_BYTES = 200_000_000;
 
 /** Every list on every route of JSON over HTTP, the proxy's also over gRPC and compressed. */
 export const JSON_ROWS: readonly AttackRow[] = [

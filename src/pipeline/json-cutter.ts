@@ -1,6 +1,6 @@
-import { setImmediate } from "node:timers/promises";
 import type { CancelSignal } from "../platform/async/cancel-source.ts";
-import { JSON_CHARACTERS } from "../tensor/codecs/json/json-extent.ts";
+import { LongWork } from "../platform/limits/long-work.ts";
+import { IS_OTHER, JSON_CHARACTERS } from "../tensor/codecs/json/json-extent.ts";
 import { markPlainData, markPlainLists } from "../tensor/plain-list.ts";
 
 /** Bytes of a piece of a JSON text: what takes some milliseconds to parse. */
@@ -16,8 +16,6 @@ const STEP = { list: 0, object: 1, text: 2, values: 3, part: 4, end: 5 } as cons
 const { QUOTE, BACKSLASH, OPEN_LIST, CLOSE_LIST, OPEN_OBJECT, CLOSE_OBJECT, COLON, COMMA } = JSON_CHARACTERS;
 const U = 0x75;
 const BYTE_ORDER_MARK = [0xef, 0xbb, 0xbf];
-/** Milliseconds after which others have their turn. */
-const TURN_MS = 5;
 const EMPTY_LIST = /\[\s*\]/;
 
 /** Characters between values that belong to none. */
@@ -70,7 +68,8 @@ class JsonCutter {
   cut(): Uint32Array<ArrayBuffer> {
     const json = this.#json;
     for (let at = 0; at < json.length; at++) {
-      const byte = json[at];
+      const byte = json[at]!;
+      if (IS_OTHER[byte] === 1) continue;
       if (byte === QUOTE) at = this.#passText(at);
       else if (byte === COMMA) this.#cutAt(at);
       else if (byte === COLON) this.#key = this.#lastText;
@@ -158,7 +157,7 @@ class JsonCutter {
 }
 
 /** True for a byte of a character of UTF-8 that is not its first. */
-function isContinued(byte: number): boolean {
+export function isContinued(byte: number): boolean {
   return (byte & 0xc0) === 0x80;
 }
 
@@ -177,15 +176,23 @@ interface CutJson {
  */
 export async function parsePieces({ json, steps }: CutJson, signal: CancelSignal): Promise<unknown> {
   const builder = new JsonBuilder();
-  let began = performance.now();
+  const work = new LongWork(signal);
   for (let at = 0; at < steps.length; at += STEP_SIZE) {
-    builder.add(steps[at]!, decoder.decode(json.subarray(steps[at + 1], steps[at + 2])));
-    if (performance.now() - began < TURN_MS) continue;
-    await setImmediate();
-    signal.throwIfAborted();
-    began = performance.now();
+    addStep(builder, { json, steps }, at);
+    if (work.isOver()) await work.next();
   }
   return builder.value;
+}
+
+/** {@link parsePieces} without turns. */
+export function parseAtOnce({ json, steps }: CutJson): unknown {
+  const builder = new JsonBuilder();
+  for (let at = 0; at < steps.length; at += STEP_SIZE) addStep(builder, { json, steps }, at);
+  return builder.value;
+}
+
+function addStep(builder: JsonBuilder, { json, steps }: CutJson, at: number): void {
+  builder.add(steps[at]!, decoder.decode(json.subarray(steps[at + 1], steps[at + 2])));
 }
 
 type Begun =

@@ -7,7 +7,7 @@ import type { TensorSpec } from "../tensor/signature/signature.ts";
 import type { Tensors } from "../tensor/tensor.ts";
 import type { InferRequest } from "./infer-request.ts";
 import { cutJson } from "./json-cutter.ts";
-import { type JsonPayload, jsonScratchBytes, openPayload, type Payload, sealJson } from "./payload.ts";
+import { checkJsonObject, type JsonPayload, openLargeJson, type Payload, sealJson } from "./payload.ts";
 import { type Step, sealOutputs, unsendable } from "./seal-outputs.ts";
 
 /** The parts of an input that decide the dtype of a value. */
@@ -19,7 +19,7 @@ export const openJsonJob = defineJob(
   "openJsonJob",
   (json: Uint8Array, wanted: readonly WantedInput[]): Tensors => {
     const dtypes = new Map(wanted.map(({ name, dtype }) => [name, dtype]));
-    return toTensors(openPayload({ kind: "json", json }), (name) => dtypes.get(name));
+    return toTensors(openLargeJson(json), (name) => dtypes.get(name));
   },
 );
 
@@ -28,7 +28,7 @@ export const openJsonJob = defineJob(
  * JSON.stringify makes of what JSON.parse reads.
  */
 export const echoJsonJob = defineJob(import.meta.url, "echoJsonJob", (json: Uint8Array) =>
-  new TextEncoder().encode(JSON.stringify(openPayload({ kind: "json", json }))),
+  sealJson(openLargeJson(json)),
 );
 
 /** Texts up to this size are parsed at once where hooks run, in bytes: what takes longest then takes some 40 ms. */
@@ -39,7 +39,7 @@ const CUT_BYTES = 1024 * 1024;
  * @public Codec threads import it by its name.
  */
 export const cutJsonJob = defineJob(import.meta.url, "cutJsonJob", (json: Uint8Array): JsonPayload => {
-  openPayload({ kind: "json", json });
+  checkJsonObject(json);
   return { kind: "json", json, steps: cutJson(json) };
 });
 
@@ -53,7 +53,7 @@ export async function cutLargeJson(request: InferRequest): Promise<InferRequest>
   const { json } = request.inputs as JsonPayload;
   const { signal, memory } = request.call;
   const transfer = new Set([json.buffer]);
-  const options = { transfer, signal, memory, scratchBytes: jsonScratchBytes(json), costBytes: json.length };
+  const options = { transfer, signal, memory, costBytes: json.length };
   return { ...request, inputs: await codecs.run(cutJsonJob, [json], options) };
 }
 

@@ -1,17 +1,19 @@
-import { constants } from "node:buffer";
+import { constants, isUtf8 } from "node:buffer";
 import { invalidArgument, publicText, type ServingError } from "../errors.ts";
 import { SKIP_KEY } from "../hooks/hooks.ts";
 import type { CancelSignal } from "../platform/async/cancel-source.ts";
-import { checkJsonExtent, MAX_JSON_BYTES } from "../tensor/codecs/json/json-extent.ts";
+import { LongWork } from "../platform/limits/long-work.ts";
+import { checkJsonExtent, JSON_CHARACTERS, MAX_JSON_BYTES } from "../tensor/codecs/json/json-extent.ts";
+import { type JsonFault, jsonFault } from "../tensor/codecs/json/json-fault.ts";
 import { numericLayout } from "../tensor/dtype.ts";
-import { toJsonText } from "../tensor/json-text.ts";
+import { jsonPieces } from "../tensor/json-text.ts";
 import { copyTensors } from "../tensor/packed-tensor.ts";
 import { markPlainLists } from "../tensor/plain-list.ts";
 import { toOutput, toTensor, toTensors, type Values } from "../tensor/plain-value.ts";
 import { isObject } from "../tensor/record.ts";
 import type { TensorSpec } from "../tensor/signature/signature.ts";
 import { createTensor, createTensors, elementCount, type Tensor, type Tensors, tensorBytes } from "../tensor/tensor.ts";
-import { parsePieces } from "./json-cutter.ts";
+import { cutJson, isContinued, parseAtOnce, parsePieces } from "./json-cutter.ts";
 
 /** Tensors, or one JSON object as text (PredictJSON), which hooks receive as plain values. */
 export type Payload = TensorPayload | JsonPayload;
@@ -30,6 +32,11 @@ export interface JsonPayload {
 
 const decoder = new TextDecoder("utf-8", { fatal: true });
 const encoder = new TextEncoder();
+/** Saved before user code may replace it. */
+const { structuredClone: transferAway } = globalThis;
+const NO_BYTES = new Uint8Array(0);
+/** Characters of an answer that are encoded at once. */
+const ENCODED_LENGTH = 256 * 1024;
 
 /** Characters of a name that are not counted, since a tensor itself takes more. */
 const FREE_NAME = 256;
@@ -56,22 +63,83 @@ export function convertedBytes(payload: Payload, specs: readonly TensorSpec[] = 
 
 /** A client's values as the first hook receives them; throws `invalid_argument`. */
 export function openPayload(payload: Payload): Values {
-  const values = payload.kind === "json" ? parseJsonObject(payload.json) : payload.tensors;
-  if (Object.hasOwn(values, SKIP_KEY)) {
-    throw invalidArgument(`"${SKIP_KEY}" is for hooks; a client cannot skip a model.`);
-  }
-  return values;
+  return withoutSkip(payload.kind === "json" ? parseJsonObject(payload.json) : payload.tensors);
 }
 
-/** {@link openPayload} of a JSON text, in turns if its steps are known. */
+function withoutSkip(values: Values): Values {
+  if (!Object.hasOwn(values, SKIP_KEY)) return values;
+  throw invalidArgument(`"${SKIP_KEY}" is for hooks; a client cannot skip a model.`);
+}
+
+/**
+ * {@link openPayload} of a JSON text. If its steps are known, it is parsed in turns, and its memory released: the text
+ * would be there as long as the values are.
+ */
 export async function openJson(payload: JsonPayload, signal: CancelSignal): Promise<Values> {
   const { json, steps } = payload;
-  return steps === undefined ? openPayload(payload) : ((await parsePieces({ json, steps }, signal)) as Values);
+  if (steps === undefined) return openPayload(payload);
+  const values = await parsePieces({ json, steps }, signal).catch((reason) => Promise.reject(notParsed(json, reason)));
+  transferAway(undefined, { transfer: [json.buffer as ArrayBuffer] });
+  return withoutSkip(values as Values);
+}
+
+/** {@link openPayload} of a large JSON text, without a string of all of it. */
+export function openLargeJson(json: Uint8Array): Values {
+  checkJsonObject(json);
+  try {
+    return withoutSkip(parseAtOnce({ json, steps: cutJson(json) }) as Values);
+  } catch (reason) {
+    throw notParsed(json, reason);
+  }
+}
+
+/** One of its texts may be longer than a string. */
+function notParsed(json: Uint8Array, reason: unknown): unknown {
+  return reason instanceof RangeError ? tooLong(json.length, reason) : reason;
 }
 
 /** Values as the text of a JSON object. */
 export function sealJson(values: Values): Uint8Array {
-  return encoder.encode(toJsonText(values));
+  const pieces = [...encodedPieces(values)];
+  const [only] = pieces;
+  return only !== undefined && pieces.length === 1 ? only : Buffer.concat(pieces);
+}
+
+/** {@link sealJson} in turns of the event loop where there are many values. */
+export async function sealJsonInTurns(values: Values, signal: CancelSignal): Promise<Uint8Array> {
+  const work = new LongWork(signal);
+  const pieces: Uint8Array[] = [];
+  for (const piece of encodedPieces(values)) {
+    pieces.push(piece);
+    if (work.isOver()) await work.next();
+  }
+  const [only] = pieces;
+  return only !== undefined && pieces.length === 1 ? only : joinInTurns(pieces, work);
+}
+
+/** No string has to hold all of the text. */
+function* encodedPieces(values: Values): Generator<Uint8Array> {
+  let text = "";
+  for (const piece of jsonPieces(values)) {
+    text += piece;
+    if (text.length < ENCODED_LENGTH) continue;
+    yield encoder.encode(text);
+    text = "";
+  }
+  yield encoder.encode(text);
+}
+
+/** Each piece is let go of once it is copied. */
+async function joinInTurns(pieces: Uint8Array[], work: LongWork): Promise<Uint8Array> {
+  const joined = new Uint8Array(pieces.reduce((sum, { length }) => sum + length, 0));
+  let at = 0;
+  for (const [index, piece] of pieces.entries()) {
+    joined.set(piece, at);
+    at += piece.length;
+    pieces[index] = NO_BYTES;
+    if (work.isOver()) await work.next();
+  }
+  return joined;
 }
 
 /** The answer's payload, of the same kind as the request's, with tensors as the outputs are declared. */
@@ -98,6 +166,7 @@ function tooLong(bytes: number, cause: unknown): ServingError {
   return invalidArgument(message, cause);
 }
 
+const REMEDY = "send many numbers as tensors, by Predict";
 const EMPTY_LIST = /\[\s*\]/;
 
 function parseJson(json: Uint8Array): unknown {
@@ -114,10 +183,51 @@ function parseJson(json: Uint8Array): unknown {
 }
 
 function parseJsonObject(json: Uint8Array): Values {
-  checkJsonExtent(json, "send many numbers as tensors, by Predict");
+  checkJsonExtent(json, REMEDY);
   const value = parseJson(json);
   if (isObject(value)) return value as Values;
-  throw invalidArgument("The body is not a JSON object; expected one with an input under each name.");
+  throw notAnObject();
+}
+
+function notAnObject(): ServingError {
+  return invalidArgument("The body is not a JSON object; expected one with an input under each name.");
+}
+
+/** Bytes of a text up to which V8 says what is wrong with it: it makes the values before that. */
+const TOLD_BYTES = 1024 * 1024;
+/** Bytes behind the fault, of which it shows some. */
+const SHOWN_BYTES = 64;
+const UNEXPECTED_END = "Unexpected end of JSON input";
+
+/** Throws `invalid_argument` for a text that {@link openPayload} would not parse; makes no values, whatever its size. */
+export function checkJsonObject(json: Uint8Array): void {
+  checkJsonExtent(json, REMEDY);
+  if (!isUtf8(json)) throw invalidArgument("The body is not JSON: The encoded data was not valid for encoding utf-8");
+  const fault = jsonFault(json);
+  if (fault !== undefined) throw notJson(json, fault);
+  if (firstByte(json) !== JSON_CHARACTERS.OPEN_OBJECT) throw notAnObject();
+}
+
+function notJson(json: Uint8Array, { at, isInString }: JsonFault): unknown {
+  if (at < TOLD_BYTES) {
+    let end = Math.min(at + SHOWN_BYTES, json.length);
+    while (end < json.length && isContinued(json[end]!)) end++;
+    try {
+      parseJson(json.subarray(0, end));
+    } catch (reason) {
+      return reason;
+    }
+  }
+  const [character = ""] = Buffer.from(json.subarray(at, at + SHOWN_BYTES)).toString();
+  const where = ` in JSON at position ${at}`;
+  const what = isInString ? `Unterminated string${where}` : `Unexpected token '${character}'${where}`;
+  return invalidArgument(`The body is not JSON: ${at < json.length || isInString ? what : UNEXPECTED_END}`);
+}
+
+const SPACE = new Set(Buffer.from(" \t\r\n\ufeff"));
+
+function firstByte(json: Uint8Array): number | undefined {
+  return json.find((byte) => !SPACE.has(byte));
 }
 
 const JSON_NAME = "json";

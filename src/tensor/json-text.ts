@@ -1,7 +1,7 @@
 import { invalidArgument, ServingError } from "../errors.ts";
 import { type Element, toNested } from "./elements.ts";
 import { isPlainObject } from "./record.ts";
-import { createTensor, isTensor, type Tensor } from "./tensor.ts";
+import { createTensor, elementCount, isTensor, type Tensor } from "./tensor.ts";
 
 const decoder = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true });
 
@@ -17,10 +17,26 @@ export function toJsonText(value: unknown): string {
   try {
     return textOf(value, []);
   } catch (reason) {
-    if (isTooLong(reason)) throw tooLong(reason);
-    if (!(reason instanceof RangeError)) throw reason;
-    throw invalidArgument("The value contains itself, or is nested too deeply.", reason);
+    throw toRefusal(reason);
   }
+}
+
+/**
+ * {@link toJsonText} in pieces that take some milliseconds each, so that others can have their turns between them, and
+ * so that no string has to hold all of it. What has a `toJSON`, and a buffer, are a piece each.
+ */
+export function* jsonPieces(value: unknown): Generator<string> {
+  try {
+    yield* piecesOf(value, []);
+  } catch (reason) {
+    throw toRefusal(reason);
+  }
+}
+
+function toRefusal(reason: unknown): unknown {
+  if (isTooLong(reason)) return tooLong(reason);
+  if (!(reason instanceof RangeError)) return reason;
+  return invalidArgument("The value contains itself, or is nested too deeply.", reason);
 }
 
 /** Messages of V8 for joined strings, and of Node for bytes that become a string. */
@@ -41,11 +57,26 @@ function textOf(value: unknown, place: (string | number)[]): string {
   if (typeof value !== "object" || value === null) return JSON.stringify(value) ?? "null";
   if (isTensor(value)) return tensorText(value);
   if (isBuffer(value)) return JSON.stringify(bytesToText(value));
-  if (isList(value)) return `[${Array.from(value, (each, index) => memberText(each, index, place)).join()}]`;
+  if (isList(value)) return `[${elementsText(value, { from: 0, to: value.length }, place)}]`;
   const { toJSON, then } = value as { toJSON?: unknown; then?: unknown };
   if (typeof then === "function") throw noJson("a promise", place, " Was an await forgotten?");
   if (typeof toJSON === "function") return textOf(toJSON.call(value), place);
   return objectText(value, place);
+}
+
+/** Elements of a list. */
+interface Range {
+  readonly from: number;
+  readonly to: number;
+}
+
+/** Elements without the brackets around them. V8 writes a list of numbers in half the time of its texts' joining. */
+function elementsText(list: ArrayLike<unknown>, { from, to }: Range, place: (string | number)[]): string {
+  const elements = Array.isArray(list)
+    ? list.slice(from, to)
+    : Array.from((list as Float64Array).subarray(from, to) as Iterable<unknown>);
+  if (elements.every((element) => typeof element === "number")) return JSON.stringify(elements).slice(1, -1);
+  return Array.from(elements, (element, index) => memberText(element, from + index, place)).join();
 }
 
 function memberText(value: unknown, key: string | number, place: (string | number)[]): string {
@@ -61,6 +92,115 @@ function objectText(value: object, place: (string | number)[]): string {
   if (members.length === 0 && !isPlainObject(value))
     throw noJson(`a ${value.constructor?.name ?? "class instance"}`, place);
   return `{${members.map(([name, member]) => `${JSON.stringify(name)}:${memberText(member, name, place)}`).join()}}`;
+}
+
+/** Elements and members of a value whose text is one piece, and characters, of which so many count as one. */
+const PIECE_EXTENT = 16 * 1024;
+const CHARACTERS_OF_ONE = 16;
+/** Levels down to which a value is cut. */
+const MAX_CUT_DEPTH = 64;
+
+function* piecesOf(value: unknown, place: (string | number)[]): Generator<string> {
+  if (place.length >= MAX_CUT_DEPTH || extentOf(value, 0) < PIECE_EXTENT) yield textOf(value, place);
+  else if (typeof value === "string") yield* stringPieces(value);
+  else if (isTensor(value)) yield* tensorPieces(createTensor(value.dtype, value.shape, value.data));
+  else if (isList(value as object)) yield* listPieces(value as ArrayLike<unknown>, place);
+  else yield* objectPieces(value as object, place);
+}
+
+/**
+ * Elements, members and characters of a value, `before` included: at least {@link PIECE_EXTENT} if there are more. What
+ * cannot be cut has none.
+ */
+function extentOf(value: unknown, before: number): number {
+  if (typeof value === "string") return before + 1 + value.length / CHARACTERS_OF_ONE;
+  if (typeof value !== "object" || value === null || isBuffer(value)) return before + 1;
+  if (isTensor(value)) return before + tensorExtent(value);
+  let extent = before + 1;
+  if (isList(value)) {
+    if (ArrayBuffer.isView(value)) return extent + value.length;
+    for (let index = 0; index < value.length && extent < PIECE_EXTENT; index++) extent = extentOf(value[index], extent);
+    return extent;
+  }
+  const { toJSON, then } = value as { toJSON?: unknown; then?: unknown };
+  if (typeof toJSON === "function" || typeof then === "function") return extent;
+  for (const name in value) {
+    if (extent >= PIECE_EXTENT) break;
+    extent = extentOf((value as Record<string, unknown>)[name], extent + 1);
+  }
+  return extent;
+}
+
+function tensorExtent({ dtype, shape, data }: Tensor): number {
+  const extent = shape.length === 0 ? 1 : elementCount(shape);
+  if (dtype !== "bytes" || extent < 2) return extent;
+  return data.reduce((sum, { length }) => sum + length / CHARACTERS_OF_ONE, extent);
+}
+
+function* listPieces(list: ArrayLike<unknown>, place: (string | number)[]): Generator<string> {
+  yield "[";
+  for (let from = 0; from < list.length; ) {
+    let to = from;
+    for (let extent = 0; to < list.length; to++) {
+      extent = extentOf(list[to], extent);
+      if (extent >= PIECE_EXTENT) break;
+    }
+    if (from > 0) yield ",";
+    if (to > from) yield elementsText(list, { from, to }, place);
+    else {
+      place.push(to++);
+      yield* piecesOf(list[from], place);
+      place.pop();
+    }
+    from = to;
+  }
+  yield "]";
+}
+
+function* objectPieces(value: object, place: (string | number)[]): Generator<string> {
+  let before = "{";
+  for (const [name, member] of Object.entries(value)) {
+    if (member === undefined) continue;
+    yield `${before}${JSON.stringify(name)}:`;
+    before = ",";
+    place.push(name);
+    yield* piecesOf(member, place);
+    place.pop();
+  }
+  yield before === "{" ? "{}" : "}";
+}
+
+function* stringPieces(text: string): Generator<string> {
+  const length = PIECE_EXTENT * CHARACTERS_OF_ONE;
+  for (let from = 0, to = 0; from < text.length; from = to) {
+    to = Math.min(from + length, text.length);
+    if (to < text.length && isHighSurrogate(text.charCodeAt(to - 1))) to--;
+    const [start, end] = [from > 0 ? 1 : 0, to < text.length ? -1 : undefined];
+    yield JSON.stringify(text.slice(from, to)).slice(start, end);
+  }
+}
+
+function isHighSurrogate(unit: number): boolean {
+  return unit >= 0xd800 && unit < 0xdc00;
+}
+
+/** Of rank 1 at least. */
+function* tensorPieces(tensor: Tensor): Generator<string> {
+  const { dtype, shape } = tensor;
+  const [count = 0, ...inner] = shape;
+  const data = tensor.data as Float64Array;
+  const stride = data.length / count;
+  const atOnce = Math.max(1, Math.floor(PIECE_EXTENT / (tensorExtent(tensor) / count)));
+  const isCut = inner.length > 0 && elementCount(inner) > PIECE_EXTENT;
+  yield "[";
+  for (let from = 0; from < count; from += atOnce) {
+    if (from > 0) yield ",";
+    const to = Math.min(from + atOnce, count);
+    const rows = data.slice(from * stride, to * stride) as never;
+    if (isCut) yield* tensorPieces(createTensor(dtype, inner, rows));
+    else yield tensorText(createTensor(dtype, [to - from, ...inner], rows)).slice(1, -1);
+  }
+  yield "]";
 }
 
 function isList(value: object): value is ArrayLike<unknown> {

@@ -89,10 +89,10 @@ function declaredShape(came: readonly number[], declared: DeclaredOutput["shape"
 }
 
 function leavesOf(value: PlainValue, place: string): Leaves {
-  const leaves: Leaf[] = [];
   const shape = shapeOf(value, place);
-  flatten(value, shape, 0, place, leaves);
-  return { leaves, shape, place };
+  const flat: Flat = { leaves: [], shape, place, path: [] };
+  flatten(value, flat);
+  return { leaves: flat.leaves, shape, place };
 }
 
 /** A hook may have built it with any shape and data. */
@@ -136,24 +136,42 @@ function isList(value: unknown): value is ArrayLike<unknown> {
   return Array.isArray(value) || (ArrayBuffer.isView(value) && !isBuffer(value) && "length" in value);
 }
 
-function flatten(value: unknown, shape: readonly number[], level: number, place: string, leaves: Leaf[]): void {
+/** Leaves that are collected, and the way to the value that is looked at. */
+interface Flat {
+  readonly leaves: Leaf[];
+  readonly shape: readonly number[];
+  readonly place: string;
+  readonly path: number[];
+}
+
+function flatten(value: unknown, flat: Flat): void {
+  const { leaves, shape, path } = flat;
+  const size = shape[path.length];
   if (!isList(value)) {
-    if (level < shape.length) throw ragged(place, "one value", `a list of ${shape[level]}`);
-    leaves.push(toLeaf(value, place));
+    if (size !== undefined) throw ragged(placeIn(flat), "one value", `a list of ${size}`);
+    leaves.push(toLeaf(value, flat));
     return;
   }
-  if (level === shape.length) throw ragged(place, `a list of ${value.length}`, "one value");
-  if (value.length !== shape[level]) throw ragged(place, `${value.length} elements`, String(shape[level]));
-  for (let index = 0; index < value.length; index++) {
-    flatten(value[index], shape, level + 1, `${place}[${index}]`, leaves);
+  if (size === undefined) throw ragged(placeIn(flat), `a list of ${value.length}`, "one value");
+  if (value.length !== size) throw ragged(placeIn(flat), `${value.length} elements`, String(size));
+  const level = path.push(0) - 1;
+  for (let index = 0; index < size; index++) {
+    path[level] = index;
+    flatten(value[index], flat);
   }
+  path.pop();
+}
+
+/** Named where something is wrong: the names of all elements would take more memory than they do. */
+function placeIn({ place, path }: Flat): string {
+  return place + path.map((index) => `[${index}]`).join("");
 }
 
 function ragged(place: string, came: string, expected: string): ServingError {
   return invalidArgument(`${place} has ${came}, but its first neighbour has ${expected}; a tensor cannot be ragged.`);
 }
 
-function toLeaf(value: unknown, place: string): Leaf {
+function toLeaf(value: unknown, flat: Flat): Leaf {
   switch (typeof value) {
     case "number":
     case "bigint":
@@ -162,17 +180,16 @@ function toLeaf(value: unknown, place: string): Leaf {
       return value;
     case "object":
       if (isBuffer(value)) return value;
-      if (value !== null && isPlainObject(value) && !looksLikeTensor(value))
-        return encoder.encode(toJson(value, place));
+      if (value !== null && isPlainObject(value) && !looksLikeTensor(value)) return encoder.encode(toJson(value, flat));
   }
-  throw unusable(value, place);
+  throw unusable(value, placeIn(flat));
 }
 
-function toJson(value: PlainObject, place: string): string {
+function toJson(value: PlainObject, flat: Flat): string {
   try {
     return toJsonText(value);
   } catch (reason) {
-    const message = `${place} cannot be written as JSON text: ${reasonText(reason)}`;
+    const message = `${placeIn(flat)} cannot be written as JSON text: ${reasonText(reason)}`;
     throw invalidArgument(message, reason);
   }
 }

@@ -1,6 +1,6 @@
 import { runInNewContext } from "node:vm";
 import { describe, expect, test } from "vitest";
-import { toJsonText } from "../../src/tensor/json-text.ts";
+import { jsonPieces, toJsonText } from "../../src/tensor/json-text.ts";
 import { createTensor } from "../../src/tensor/tensor.ts";
 
 describe("JSON text", () => {
@@ -62,5 +62,57 @@ describe("JSON text", () => {
     ['{"x":{"dtype":"bytes","shape":[60000,60000,0],"data":[]}}', "has no elements, but 3600000000 empty lists"],
   ])("is not made of a shape that its data does not pay for: %s", (text, message) => {
     expect(() => toJsonText(JSON.parse(text))).toThrow(message);
+  });
+});
+
+describe("JSON text in pieces", () => {
+  const numbers = Array.from({ length: 40_000 }, (_, index) => (index % 3 === 0 ? index / 7 : index));
+  const texts = Array.from({ length: 2000 }, (_, index) => `text ${index} é😀"`.repeat(20));
+  const bytes = texts.map((text) => Buffer.from(text));
+
+  test.each<[what: string, value: unknown, pieces: number]>([
+    ["few values", { a: [1, "x"], b: createTensor("float32", [], Float32Array.of(1)) }, 1],
+    ["numbers", { x: [...numbers, Number.NaN, -0, Number.POSITIVE_INFINITY] }, 2],
+    ["numbers of a typed array", Float64Array.from(numbers), 2],
+    ["64-bit integers", [BigInt64Array.from(numbers, (each) => BigInt(Math.trunc(each)))], 2],
+    ["values of all kinds", { x: numbers.map((each) => [each, `${each}`, { each }, null, [[]]]), y: [], z: {} }, 2],
+    ["long lists in lists", [numbers, [[numbers]], numbers], 9],
+    ["an object of many members", Object.fromEntries(numbers.map((each, index) => [`k${index}`, each])), 2],
+    ["members without a value", { a: undefined, b: numbers, c: undefined, d: 1 }, 2],
+    ["texts", texts, 2],
+    ["one text, whose pieces end between characters", `x${"é日😀".repeat(200_000)}`, 2],
+    ["a tensor", createTensor("float32", [40_000, 1], Float32Array.from(numbers)), 2],
+    [
+      "a tensor of long rows",
+      createTensor(
+        "int64",
+        [2, 20_000],
+        BigInt64Array.from(numbers, () => 7n),
+      ),
+      4,
+    ],
+    ["complex numbers", createTensor("complex64", [20_000], Float32Array.from(numbers)), 2],
+    ["a tensor of texts", { x: createTensor("bytes", [2000, 1], bytes) }, 2],
+    ["what has a toJSON", { x: numbers, at: { big: numbers, toJSON: () => "own" } }, 2],
+    ["an empty list beside many values", [numbers, [], createTensor("float32", [2, 0], new Float32Array())], 2],
+  ])("is the same: %s", (_, value, pieces) => {
+    const made = [...jsonPieces(value)];
+    expect(made.length).toBeGreaterThanOrEqual(pieces);
+    expect(Math.max(...made.map(({ length }) => length))).toBeLessThan(1_000_000);
+    expect(made.join("") === toJsonText(value)).toBe(true);
+  });
+
+  test("names the place of what it is not made of", () => {
+    const many = (bad: unknown) => ({ x: [numbers, { a: [...numbers, bad] }] });
+    const textOf = (value: unknown) => [...jsonPieces(value)].join("");
+    expect(() => textOf(many(new Map([[1, 2]])))).toThrow(/^x\[1\]\.a\[40000\] is a Map/);
+    expect(() => textOf(many(Promise.resolve()))).toThrow(/^x\[1\]\.a\[40000\] is a promise/);
+    const around: Record<string, unknown> = { self: [], x: numbers };
+    around.self = [around];
+    expect(() => textOf(around)).toThrow(
+      expect.objectContaining({ code: "invalid_argument", message: expect.stringContaining("contains itself") }),
+    );
+    const unpaid = createTensor("float32", [0], new Float32Array());
+    expect(() => textOf([numbers, { ...unpaid, shape: [60_000, 60_000] }])).toThrow("but 0 were given");
   });
 });
