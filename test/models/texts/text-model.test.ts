@@ -7,6 +7,7 @@ import { loadHostedModel } from "../../../src/models/load-hosted-model.ts";
 import { withTexts } from "../../../src/models/texts/text-model.ts";
 import { createSilentLogger, type Logger } from "../../../src/observability/logger.ts";
 import { CancelSource } from "../../../src/platform/async/cancel-source.ts";
+import { exampleValues } from "../../../src/protocols/example-values.ts";
 import { toNested } from "../../../src/tensor/elements.ts";
 import { toTensors, type Values } from "../../../src/tensor/plain-value.ts";
 import { createTensor, createTensors, type Tensors } from "../../../src/tensor/tensor.ts";
@@ -212,6 +213,13 @@ describe("an embedding model", () => {
     expect(numbers(await run(3n), "count")).toEqual([3]);
     for (const most of [0n, 4n, 9n]) await expect(run(most)).rejects.toThrow("more than 4 tokens");
     await refusing.close();
+  });
+
+  test("has an example that leaves a client's choices to the model", async () => {
+    const model = await load(encoder);
+    const { embed = {} } = model.signatures;
+    expect(exampleValues(embed)).toEqual({ text: ["a"], max_tokens: [0] });
+    await model.close();
   });
 
   test("refuses bytes that are no text", async () => {

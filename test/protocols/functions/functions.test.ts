@@ -4,8 +4,14 @@ import { callRemoteFunction } from "../../../src/client/remote/remote-functions.
 import { decodeStatusDetails } from "../../../src/grpc/grpc-status.ts";
 import { RAW_BODY } from "../../../src/pipeline/infer-request.ts";
 import { CancelSource } from "../../../src/platform/async/cancel-source.ts";
-import { decodePart, encodeCallJob, functionPath } from "../../../src/protocols/functions/function-messages.ts";
+import {
+  decodePart,
+  encodeCallJob,
+  functionPath,
+  partFields,
+} from "../../../src/protocols/functions/function-messages.ts";
 import { decodeMessage, encodeAs } from "../../../src/tensor/codecs/protobuf/proto-messages.ts";
+import { encodeMessage } from "../../../src/tensor/codecs/protobuf/wire-writer.ts";
 import { createTensor } from "../../../src/tensor/tensor.ts";
 import { shareServer } from "../../helpers/start-server.ts";
 import { textHooks } from "../openai/text-hooks.ts";
@@ -170,4 +176,13 @@ test("models are listed with their functions, all or one, and one that is not th
   expect(await list("talk")).toMatchObject([talk]);
   expect(await list("")).toMatchObject([talk, { name: "plain", facts: { functions: [] } }]);
   await expect(list("tlk")).rejects.toThrow("NOT_FOUND");
+});
+
+test("details of an error that are longer than a text may be are left out", () => {
+  const errorOf = (length: number) => {
+    const error = { status: 3, message: "no", details: new Uint8Array(length).fill(1) };
+    return decodePart(encodeMessage(partFields({ error }))).error;
+  };
+  expect(errorOf(65_536)?.details.length).toBe(65_536);
+  expect(errorOf(65_537)).toMatchObject({ status: 3, message: "no", details: new Uint8Array(0) });
 });

@@ -1,6 +1,7 @@
 import { readFileSync } from "node:fs";
 import { credentials, type ServiceError } from "@grpc/grpc-js";
-import { describe, expect, it, onTestFinished } from "vitest";
+import { describe, expect, it, onTestFinished, vi } from "vitest";
+import { codecs } from "../../../src/platform/codec-host/codec-pool.ts";
 import type { ServerOptions } from "../../../src/server/server-options.ts";
 import type { Plain } from "../../grpc/oracle.ts";
 import { hasSharedMemory, sharedObject } from "../../helpers/shared-object.ts";
@@ -116,6 +117,24 @@ describe.runIf(hasSharedMemory)("KServe V2 with shared memory", () => {
       }),
     );
     expect([status, readFileSync(to.file).equals(texts)]).toEqual([200, true]);
+  });
+
+  it("counts many booleans once, and has another thread look at them", async () => {
+    const { send } = await connect({ maxMessageBytes: 3_000_000 });
+    const jobs = vi.spyOn(codecs, "run");
+    onTestFinished(() => jobs.mockRestore());
+    const truths = Buffer.alloc(2_000_000, Buffer.of(0, 1, 1));
+    const [from, to] = [sharedObject(truths), sharedObject(Buffer.alloc(truths.length))];
+    for (const [name, { key }] of Object.entries({ from, to }))
+      await send(`/v2/systemsharedmemory/region/${name}/register`, json({ key, byte_size: truths.length }));
+    const { length } = truths;
+    const input = { name: "t", datatype: "BOOL", shape: [length], parameters: place("from", length) };
+    const { status } = await send(
+      INFER,
+      json({ inputs: [input], outputs: [{ name: "t", parameters: place("to", length) }] }),
+    );
+    expect([status, readFileSync(to.file).equals(truths)]).toEqual([200, true]);
+    expect(jobs.mock.calls.map(([{ name }]) => name)).toContain("fromRawJob");
   });
 
   it.each<[string, object, number, string]>([
