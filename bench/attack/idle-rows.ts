@@ -1,6 +1,7 @@
 import { type ClientHttp2Session, connect } from "node:http2";
 import { connect as connectNet, type Socket } from "node:net";
 import { setTimeout as wait } from "node:timers/promises";
+import { TRANSPORT_LIMITS } from "../../src/platform/limits/transport-limits.ts";
 import { type AttackResult, type AttackRow, type Target, tally } from "./attack-row.ts";
 import { frame, METHODS, openSession, openStream } from "./grpc-attack.ts";
 import { codeOf, openSocket, post } from "./http-attack.ts";
@@ -41,7 +42,7 @@ export const IDLE_ROWS: readonly AttackRow[] = [
       name: `descriptors-${port}`,
       server: "few-descriptors",
       isPlain: true,
-      prepare: () => (target) => idle(`http://127.0.0.1:${flagOf(target, `--${port}-port`)}`, GET, BEYOND_DESCRIPTORS),
+      prepare: () => (target) => fillSidePort(`http://127.0.0.1:${flagOf(target, `--${port}-port`)}`),
     }),
   ),
   { name: "clients-without-number", server: "client-limits", isPlain: true, prepare: () => manyClients },
@@ -65,8 +66,19 @@ export const IDLE_ROWS: readonly AttackRow[] = [
   ),
 ];
 
+/** Others keep the descriptors only where the port's own limit holds: it ends idle connections. */
+async function fillSidePort(address: string): Promise<AttackResult> {
+  const { got, open } = await idle(address, GET, BEYOND_DESCRIPTORS);
+  const most = TRANSPORT_LIMITS.sideConnections;
+  return open <= most ? { got } : { got, problem: `the port has more than ${most} connections` };
+}
+
 /** Opens connections that get an answer and are kept. */
-async function idle(address: string, opening: string | Buffer, count = COUNT): Promise<AttackResult> {
+async function idle(
+  address: string,
+  opening: string | Buffer,
+  count = COUNT,
+): Promise<AttackResult & { readonly open: number }> {
   const sockets: Socket[] = [];
   while (sockets.length < count) {
     const some = Array.from({ length: AT_A_TIME }, () => openSocket(address));
@@ -75,11 +87,12 @@ async function idle(address: string, opening: string | Buffer, count = COUNT): P
   }
   await wait(HOLD_MS);
   const got = tally(sockets.map(({ destroyed }) => (destroyed ? "reset" : "open")));
+  const open = sockets.filter(({ destroyed }) => !destroyed).length;
   for (const [index, socket] of sockets.entries()) {
     socket.destroy();
     if (index % LEAVE_AT_A_TIME === 0) await wait(10);
   }
-  return { got };
+  return { got, open };
 }
 
 /** Resolves once something has come, or the connection has gone. */

@@ -5,8 +5,10 @@ import { loggedId } from "../../observability/request-id.ts";
 import { isDecoupled } from "../../pipeline/hook-places.ts";
 import { HookClock, type HookTimes } from "../../pipeline/hook-times.ts";
 import { type InferRequest, type InferResponse, type ServedVersion, toAnswer } from "../../pipeline/infer-request.ts";
+import { payloadBytes } from "../../pipeline/payload.ts";
 import { pipelineSignatures } from "../../pipeline/signatures.ts";
 import { type CancelSignal, unlessAborted } from "../../platform/async/cancel-source.ts";
+import { isLongCopy } from "../../platform/codec-host/large-message.ts";
 import { HeartbeatWatch, StartMark } from "../../platform/threads/heartbeat.ts";
 import { MalformedMessage, toHostPort } from "../../platform/threads/host-port.ts";
 import { RpcClient, type RpcResponse, tellLoss } from "../../platform/threads/rpc-client.ts";
@@ -201,8 +203,9 @@ export class HookWorker {
   #ask(request: InferRequest, parts: ReceivedParts | undefined): Promise<RpcResponse> {
     const record = toRunRecord(request, parts !== undefined);
     const signal = parts === undefined ? request.call.signal : parts.source;
-    // A busy thread may die before it starts the request, and then another needs the inputs.
-    return (this.#client as RpcClient).ask(record, signal, this.inFlight === 0, parts);
+    // A busy thread may die before it starts the request, and then another needs the inputs; but copying takes time.
+    const transfer = this.inFlight === 0 || isLongCopy(payloadBytes(request.inputs), true);
+    return (this.#client as RpcClient).ask(record, signal, transfer, parts);
   }
 
   #read(answer: RpcResponse, request: InferRequest): InferResponse {

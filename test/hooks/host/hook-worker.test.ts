@@ -217,3 +217,18 @@ test.each([
     message: expect.stringMatching(message),
   });
 });
+
+test("a request of many megabytes is given to a busy thread: copying it would hold this one", async () => {
+  const worker = await startWorker("export const process = () => new Promise(() => {});");
+  await worker.declared;
+  await worker.start({ provider: nothingToLease().provider, params, served });
+  const run = (spaces: number) => {
+    const json = new TextEncoder().encode(`{${" ".repeat(spaces)}}`);
+    const call = { id: "1", metadata: {}, signal: new AbortController().signal };
+    const signature = { name: "", spec: undefined };
+    void worker.run({ signature, inputs: { kind: "json", json }, call }).catch(() => {});
+    return json;
+  };
+  const texts = [run(10), run(1_000_000), run(10_000_000)];
+  await expect.poll(() => texts.map(({ length }) => length > 0)).toEqual([true, true, false]);
+});
