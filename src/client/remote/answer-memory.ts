@@ -269,21 +269,17 @@ class InflateFilter implements Filter {
     // What the answer holds afterwards is counted by its call.
     const memory = this.#memory?.split(0, true) ?? this.#budget.open();
     try {
-      return frame(
-        await inflate(message.subarray(PREFIX_BYTES), this.#compression, { maxBytes: this.#maxBytes, memory }),
-      );
+      const limits = { maxBytes: this.#maxBytes, memory, lead: Buffer.alloc(PREFIX_BYTES) };
+      const { buffer, byteOffset, length } = await inflate(message.subarray(PREFIX_BYTES), this.#compression, limits);
+      const framed = Buffer.from(buffer, byteOffset, length);
+      framed.writeUInt32BE(length - PREFIX_BYTES, 1);
+      return framed;
     } catch (reason) {
       throw toStatus(reason);
     } finally {
       memory.release();
     }
   }
-}
-
-function frame(bytes: Uint8Array): Buffer {
-  const prefix = Buffer.alloc(PREFIX_BYTES);
-  prefix.writeUInt32BE(bytes.length, 1);
-  return Buffer.concat([prefix, bytes]);
 }
 
 /** An answer that cannot be read is not the client's fault. */

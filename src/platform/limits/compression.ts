@@ -15,6 +15,8 @@ interface InflateLimits {
   readonly maxBytes: number;
   /** Count of the inflated bytes. */
   readonly memory: MemoryShare;
+  /** Bytes to be put before them: later, all of them would be copied for that. */
+  readonly lead?: Uint8Array;
 }
 
 /** Size of inflated pieces, in bytes; above zlib's default, for fewer turns of the event loop. */
@@ -22,6 +24,8 @@ const CHUNK_BYTES = 64 * 1024;
 
 /** Bytes that one byte becomes at most, in deflate: a stated size that is a lie gets no more room than that. */
 const MAX_RATIO = 1032;
+
+const NO_BYTES = new Uint8Array(0);
 
 /** Checks that a name is one of {@link COMPRESSIONS}. */
 export function isCompression(name: string): name is Compression {
@@ -32,15 +36,17 @@ export function isCompression(name: string): name is Compression {
  * Inflates a body or a message, up to the limits. Rejects with `resource_exhausted` over `maxBytes`, with `unavailable`
  * if memory is used up, with `invalid_argument` for data that is not compressed in this way.
  */
-export function inflate(bytes: Uint8Array, how: Compression, { maxBytes, memory }: InflateLimits): Promise<Uint8Array> {
+export function inflate(bytes: Uint8Array, how: Compression, limits: InflateLimits): Promise<Uint8Array> {
+  const { maxBytes, memory, lead = NO_BYTES } = limits;
   return new Promise((resolve, reject) => {
     const inflated = new ByteList();
     inflated.useSegments();
-    if (how === "gzip") inflated.expect(Math.min(statedSize(bytes), MAX_RATIO * bytes.length, maxBytes));
+    if (how === "gzip") inflated.expect(lead.length + Math.min(statedSize(bytes), MAX_RATIO * bytes.length, maxBytes));
+    if (lead.length > 0) inflated.append(lead);
     const stream = COMPRESSIONS[how]({ chunkSize: CHUNK_BYTES });
     stream.on("data", (chunk: Buffer) => {
       try {
-        if (inflated.length + chunk.length > maxBytes) throw tooLarge(maxBytes);
+        if (inflated.length - lead.length + chunk.length > maxBytes) throw tooLarge(maxBytes);
         memory.grow(chunk.length);
         inflated.append(chunk);
       } catch (reason) {

@@ -37,6 +37,15 @@ describe("inflate", () => {
     expect(await inflate(parts, "gzip", large())).toHaveLength(text.length + 3);
   });
 
+  test("puts bytes before what it inflates, which do not count", async () => {
+    const lead = Buffer.from("lead ");
+    for (const text of [Buffer.alloc(0), TEXT, Buffer.alloc(12 * MEGABYTE, TEXT)]) {
+      const memory = new MemoryBudget(100 * MEGABYTE).open();
+      const inflated = await inflate(gzipSync(text), "gzip", { maxBytes: text.length, memory, lead });
+      expect(Buffer.concat([lead, text]).equals(inflated)).toBe(true);
+    }
+  });
+
   test("takes what becomes just as large as it may, and no byte more", async () => {
     expect(await inflate(gzipSync(TEXT), "gzip", limits(TEXT.length))).toHaveLength(TEXT.length);
     await expect(inflate(gzipSync(TEXT), "gzip", limits(TEXT.length - 1))).rejects.toMatchObject({
