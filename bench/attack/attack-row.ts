@@ -68,6 +68,8 @@ export interface AttackRow {
    * wait. Default 0.
    */
   readonly mayLose?: number;
+  /** True where the server has to keep room for others: none of their requests may be refused. Default false. */
+  readonly neverRefusesOthers?: boolean;
   /** Makes what is sent, before anything is measured; the function that it returns attacks. */
   readonly prepare: () => Attack | Promise<Attack>;
 }

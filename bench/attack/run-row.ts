@@ -128,9 +128,11 @@ function oracle(others: NeighbourReports, peakMb: number, row: AttackRow): strin
   const failing = all.filter(([, { failures }]) => failures.length > (row.mayLose ?? 0));
   const texts = new Set(failing.flatMap(([, { failures }]) => failures));
   const names = failing.map(([name]) => name);
+  const refused = row.neverRefusesOthers === true ? all.filter(([, report]) => report.refused > 0) : [];
   return [
     ...(waiting.length > 0 ? [`wait of ${waiting.join(", ")}`] : []),
     ...(names.length > 0 ? [`others failed by ${[...texts].join(", ")}: ${names.join(", ")}`] : []),
+    ...(refused.length > 0 ? [`others refused: ${refused.map(([name]) => name).join(", ")}`] : []),
     ...(peakMb > MAX_PEAK_MB ? ["memory"] : []),
   ];
 }

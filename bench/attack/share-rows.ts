@@ -29,7 +29,7 @@ export const SHARE_ROWS: readonly AttackRow[] = [
   { name: "sipped-http", server: "null", prepare: () => sippedHttp },
   { name: "sipped-grpc", server: "null", prepare: () => sippedGrpc },
   { name: "eight-bodies-http", server: "null", prepare: () => eightBodies() },
-  { name: "flood-one-model", server: "queued", prepare: () => floodOneModel },
+  { name: "flood-one-model", server: "queued", neverRefusesOthers: true, prepare: () => floodOneModel },
   { name: "priority-http", server: "null", prepare: () => (target) => floodFirst(() => firstOverHttp(target)) },
   { name: "priority-grpc", server: "null", prepare: () => floodFirstOverGrpc },
 ];
@@ -48,6 +48,9 @@ function eightBodies() {
 }
 
 const FLOODING = { sessions: 8, streams: 250 } as const;
+/** Time in which a flood has taken all places, in milliseconds. */
+const FULL_MS = 20_000;
+const ANSWERED = "grpc 0";
 
 /** More requests for one slow model than a server takes at a time: others ask another one. */
 async function floodOneModel(target: Target): Promise<AttackResult> {
@@ -61,10 +64,14 @@ async function floodOneModel(target: Target): Promise<AttackResult> {
       void callOn(session, { path: METHODS.infer, message }).then((status) => statuses.push(status));
     }
   }
+  // From the first refusal on there are as many as the server takes.
+  const isFull = () => statuses.some((status) => status !== ANSWERED);
+  for (let waited = 0; waited < FULL_MS && !isFull(); waited += HOLD_MS / 4) await wait(HOLD_MS / 4);
   await wait(2 * HOLD_MS);
   const got = `${FLOODING.sessions * FLOODING.streams} requests: ${tally(statuses)}`;
   for (const session of sessions) session.destroy();
-  return statuses.includes("grpc 0") ? { got } : { got, problem: "the flooded model answers nothing" };
+  if (!isFull()) return { got, problem: "the flood does not take all places" };
+  return statuses.includes(ANSWERED) ? { got } : { got, problem: "the flooded model answers nothing" };
 }
 
 /** A flood that wants to be served before all others. */
