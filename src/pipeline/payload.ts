@@ -199,7 +199,7 @@ const TOLD_BYTES = 1024 * 1024;
 const SHOWN_BYTES = 64;
 const UNEXPECTED_END = "Unexpected end of JSON input";
 
-/** Throws `invalid_argument` for a text that {@link openPayload} would not parse; makes no values, whatever its size. */
+/** Throws `invalid_argument` for a text that {@link openPayload} would not parse; makes no values. */
 export function checkJsonObject(json: Uint8Array): void {
   checkJsonExtent(json, REMEDY);
   if (!isUtf8(json)) throw invalidArgument("The body is not JSON: The encoded data was not valid for encoding utf-8");

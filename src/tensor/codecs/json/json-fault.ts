@@ -27,8 +27,8 @@ export interface JsonFault {
 }
 
 /**
- * Finds what JSON.parse would not take in UTF-8; undefined = the text is JSON. Makes no values: what a text would become
- * in memory is many times as large.
+ * Finds what JSON.parse would not take in UTF-8; undefined = the text is JSON. Makes no values: what a text would
+ * become in memory is many times as large.
  */
 export function jsonFault(json: Uint8Array): JsonFault | undefined {
   const isMarked = BYTE_ORDER_MARK.every((byte, index) => json[index] === byte);
@@ -69,7 +69,7 @@ function closeOf(isObject: boolean): number {
   return isObject ? CLOSE_OBJECT : CLOSE_LIST;
 }
 
-/** The place of the value after one that ends at `start`, or behind the outermost list or object, which is left then. */
+/** The place of the value after one that ends at `start`, or behind the outermost list or object. */
 function nextValue(json: Uint8Array, start: number, around: boolean[]): number {
   let at = spaceEnd(json, start);
   for (let isObject = around.at(-1); isObject !== undefined; isObject = around.at(-1)) {
