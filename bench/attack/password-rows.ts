@@ -221,7 +221,7 @@ async function sendTokens(target: Target): Promise<AttackResult> {
 }
 
 /** Tokens a second that name unknown keys. */
-const UNKNOWN_KEYS = 100;
+const UNKNOWN_KEYS = 40;
 /** Longest wait for a token of a key that is new: the keys are read once a second. */
 const NEW_KEY_MS = 4000;
 
