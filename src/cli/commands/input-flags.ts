@@ -78,7 +78,7 @@ async function readTable(flag: string, signature: Signature, python?: string): P
     ? toPredictBody(await readBytes(flag.slice(1)), "csv", MAX_TABLE_BYTES, columnsOfTable(signature)).json
     : await readTableBody(flag, signature, python);
   const signatures = { [DEFAULT_SIGNATURE]: { ...signature, isTabular: true as const } };
-  return body && decodePredict(body, signatures, MAX_TABLE_BYTES, { isCsv }).inputs;
+  return body && decodePredict(body, signatures, MAX_TABLE_BYTES, { isCsv, isPlain: true }).inputs;
 }
 
 async function readTableBody(flag: string, signature: Signature, python?: string): Promise<Buffer | undefined> {

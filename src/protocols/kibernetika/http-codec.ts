@@ -125,10 +125,9 @@ export async function readPlainRequest(
   choice: PlainChoice,
   exchange: HttpExchange,
 ): Promise<Pick<PredictRequest, "body" | "convert" | "parsed" | "form">> {
-  const { maxMessageBytes } = exchange;
-  const { form, signature } = choice;
+  const [{ maxMessageBytes }, { form, signature }] = [exchange, choice];
   const isLarge = body.length > LARGE_MESSAGE_BYTES;
-  const ofValues = { isCsv: form === "csv", isNamedByModel: true };
+  const ofValues = { isCsv: form === "csv", isPlain: true };
   const convert = async (as: PlainForm, columns?: readonly CsvColumn[]) =>
     isLarge
       ? exchange.decode(toPlainBodyJob, [body, { form: as, signature, columns }, maxMessageBytes], body)
@@ -175,8 +174,7 @@ function parsePlain(body: Uint8Array, form: PlainMember, budget: DecodeBudget): 
 function toRequest(root: JsonValue, budget: DecodeBudget): KibernetikaRequest {
   if (!isJsonObject(root)) throw invalidArgument(`The body is ${dumpJson(root)}; expected an object with "inputs".`);
   const { inputs, out_filter: outFilter = null, out_mime_type: outMimeType = null } = root;
-  if (!isJsonObject(inputs))
-    throw invalidArgument(`"inputs" is missing or is not an object; expected {"NAME": {"dtype", "data"}}.`);
+  if (!isJsonObject(inputs)) throw invalidArgument(`"inputs" is missing or is not an object; expected ${BODIES}.`);
   if (outMimeType !== null && typeof outMimeType !== "string") {
     throw invalidArgument(`"out_mime_type" is ${dumpJson(outMimeType)}; expected a text such as "image/png".`);
   }
@@ -192,7 +190,8 @@ function toNames(value: JsonValue): readonly string[] {
   throw invalidArgument(`"out_filter" is ${dumpJson(value)}; expected a list of output names.`);
 }
 
-/** A request of TensorFlow Serving has plain values below "inputs". */
+/** Forms of a body, and of an input: a request of TensorFlow Serving has plain values below "inputs". */
+const BODIES = '{"inputs": {"NAME": {"dtype", "data"}}}, rows [{"NAME": …}] or columns {"NAME": […]}';
 const FORMS = '{"dtype", "data"}, or plain values without "inputs" around them: {"NAME": […]}';
 
 function toInput(name: string, input: JsonValue): Tensor {

@@ -225,7 +225,7 @@ export function readArguments(given: JsonValue, signature: Signature, budget: De
   checkNames(Object.keys(given), inputs);
   if (inputs?.length === 0) return createTensors();
   const told = withoutNulls(given, inputs);
-  const body = { root: { inputs: told }, signature: "", outputFilter: [], budget, isNamedByModel: true };
+  const body = { root: { inputs: told }, signature: "", outputFilter: [], budget, isPlain: true };
   const { inputs: tensors } = readInputs(body, signature);
   for (const spec of inputs ?? []) {
     const tensor = tensors[spec.name];

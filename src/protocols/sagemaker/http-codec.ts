@@ -103,7 +103,7 @@ function joinItems({ before, items, after }: FrameJson, maxBytes: number): Buffe
     if (some.push(item) === JOINED_ITEMS || length > JOINED_LENGTH) join();
   }
   if (some.length > 0) join();
-  if (pieces.length === 0) throw invalidArgument("The body has no rows; send one line for each instance.");
+  if (pieces.length === 0) throw invalidArgument("The body has no rows; send one line for each row.");
   return Buffer.concat([...pieces, Buffer.from(after)]);
 }
 

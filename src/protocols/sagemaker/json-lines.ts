@@ -66,7 +66,7 @@ class LineJoiner {
       if (this.#depth > 0) this.#at = Math.min(skipWithin(text, this.#at), end);
     }
     this.#endLine();
-    if (this.#gap === 0) throw invalidArgument("The body has no rows; send one line for each instance.");
+    if (this.#gap === 0) throw invalidArgument("The body has no rows; send one line for each row.");
     return { json: text, places: Uint32Array.from(this.#places) };
   }
 

@@ -16,7 +16,13 @@ import {
   listLength,
 } from "../../tensor/codecs/json/json-value.ts";
 import { type ChosenSignature, chooseSignature, type UsedNames } from "../../tensor/signature/choose-signature.ts";
-import { likelyDType, type Signature, type TensorSpec, takesImages } from "../../tensor/signature/signature.ts";
+import {
+  knownInputs,
+  likelyDType,
+  type Signature,
+  type TensorSpec,
+  takesImages,
+} from "../../tensor/signature/signature.ts";
 import { createTensors, type Tensors } from "../../tensor/tensor.ts";
 import {
   dtypeOfValues,
@@ -27,6 +33,7 @@ import {
   UNNAMED_INPUT,
 } from "./http-rows.ts";
 import { isBase64Object, rulesNaming, rulesOf, rulesWithMissing } from "./json-tensor-rules.ts";
+import { plainErrors, type RowErrors, tensorflowErrors } from "./row-errors.ts";
 import { columnsOfRows, readDataFrame, withoutMissingTexts } from "./table-rows.ts";
 
 /** A predict request's JSON, before the model is known. */
@@ -45,10 +52,11 @@ export interface ValuesForm {
   /** True for rows that were CSV, in which null is an empty field. Default false. */
   readonly isCsv?: boolean;
   /**
-   * True if values without a name are for the only input of the model behind hooks that declare none, and refused if it
-   * has several. Default: the hooks get them as {@link UNNAMED_INPUT}.
+   * True for values that came without a request of TensorFlow Serving's around them: errors name their rows and columns
+   * as they were written, and without names they are for the only input of the model behind hooks that declare none,
+   * and refused if it has several. Default: the hooks get them as {@link UNNAMED_INPUT}.
    */
-  readonly isNamedByModel?: boolean;
+  readonly isPlain?: boolean;
 }
 
 /** Parses the body of a predict request of a form. */
@@ -149,20 +157,23 @@ export function readInputs(body: PredictBody, known: Signature = {}): PredictInp
       `JSON Value: ${dumpJson(root)} Not formatted correctly expecting only one of 'inputs' or 'instances' keys to exist `,
     );
   }
-  const rules = rulesFor(body, known);
-  const frame = specs === undefined ? readDataFrame(root, isTabular, budget) : undefined;
-  if (frame !== undefined)
-    return { format: "row", inputs: readInstances(frame, toKnownInputs(specs, known, rules), budget) };
+  const knownOf = (own: Specs) => toKnownInputs(own, known, body);
+  const frame = specs ? undefined : readDataFrame(root, { isTabular, features: featuresOf(known) }, budget);
+  if (frame !== undefined) return { format: "row", inputs: readInstances(frame, knownOf(specs), budget) };
   if (inputs !== undefined) {
     const columnSpecs = specs && withEncodedImages(specs, ({ name }) => valueNamed(inputs, name));
     const columns = tableOf(onlyValue(inputs), body, known) ?? inputs;
-    return { format: "column", inputs: readColumns(columns, toKnownInputs(columnSpecs, known, rules), budget) };
+    return { format: "column", inputs: readColumns(columns, knownOf(columnSpecs), budget) };
   }
   if (instances === undefined) throw invalidArgument("Missing 'inputs' or 'instances' key");
   const length = listLength(instances);
   if (length === undefined)
     throw invalidArgument(`JSON Value: ${dumpJson(root)} Expecting 'instances' to be an list/array`);
-  if (length === 0) throw invalidArgument(`JSON Value: ${dumpJson(root)} No values in 'instances' array`);
+  if (length === 0)
+    throw errorsFor(body).noRows(
+      root,
+      (knownInputs(known) ?? []).map(({ name }) => name),
+    );
   const rows = isJsonList(instances) && mayMiss(body, known) ? withoutMissingTexts(instances) : instances;
   const first = isJsonList(rows) ? rows[0] : undefined;
   const rowSpecs = specs && withEncodedImages(specs, ({ name }) => valueNamed(first, name));
@@ -170,10 +181,10 @@ export function readInputs(body: PredictBody, known: Signature = {}): PredictInp
   if (columns)
     return {
       format: "row",
-      inputs: readNamedColumns(columns, { ...toKnownInputs(specs, known, rules), areRows: true }, budget),
+      inputs: readNamedColumns(columns, { ...knownOf(specs), areRows: true }, budget),
     };
-  const named = body.isNamedByModel && !isNamedInstance(first) ? onlyInput(known) : {};
-  return { format: "row", inputs: readInstances(rows, { ...toKnownInputs(rowSpecs, known, rules), ...named }, budget) };
+  const named = body.isPlain && !isNamedInstance(first) ? onlyInput(known) : {};
+  return { format: "row", inputs: readInstances(rows, { ...knownOf(rowSpecs), ...named }, budget) };
 }
 
 /**
@@ -240,12 +251,19 @@ function onlyInput({ inputs, modelInputs }: Signature): Pick<KnownInputs, "unnam
 
 type Specs = readonly TensorSpec[] | undefined;
 
-function toKnownInputs(specs: Specs, known: Signature, rules: JsonTensorRules): KnownInputs {
+function errorsFor({ isPlain = false, isCsv = false }: ValuesForm): RowErrors {
+  return isPlain || isCsv ? plainErrors : tensorflowErrors;
+}
+
+function toKnownInputs(specs: Specs, known: Signature, form: ValuesForm): KnownInputs {
   const { inputNames, suggestedInputs = [], isTabular = false } = known;
   const unnamed = inputNames?.length === 1 ? inputNames[0] : undefined;
   const isWide = isTabular && suggestedInputs.some(({ dtype }) => dtype === "float64");
   const likely = (name: string) => likelyDType(known, name);
-  return { specs, unnamed, rules, likely, ...(isWide && { floats: "float64" }) };
+  const errors = errorsFor(form);
+  const suggested = (name: string) => suggestedInputs.find((spec) => spec.name === name)?.dtype;
+  const facts = { specs, unnamed, rules: rulesFor(form, known), likely, errors };
+  return { ...facts, ...(errors === plainErrors && { suggested }), ...(isWide && { floats: "float64" }) };
 }
 
 function readColumns(value: JsonValue, known: KnownInputs, budget: DecodeBudget): Tensors {

@@ -1,5 +1,4 @@
-import { hintedError, missingInput, unknownName } from "../../error-info.ts";
-import { invalidArgument, ServingError } from "../../errors.ts";
+import { invalidArgument } from "../../errors.ts";
 import type { DecodeBudget } from "../../platform/limits/memory/decode-budget.ts";
 import { ElementBuffer } from "../../tensor/codecs/json/element-buffer.ts";
 import {
@@ -11,7 +10,6 @@ import {
   toNumericTensor,
 } from "../../tensor/codecs/json/json-tensor.ts";
 import {
-  dumpJson,
   isJsonList,
   isJsonObject,
   type JsonList,
@@ -22,7 +20,8 @@ import {
 import type { DType } from "../../tensor/dtype.ts";
 import type { TensorSpec } from "../../tensor/signature/signature.ts";
 import { createTensors, MAX_RANK, type Tensor, type Tensors } from "../../tensor/tensor.ts";
-import { isBase64Object, rulesNaming, rulesOf, tensorflowRules } from "./json-tensor-rules.ts";
+import { isBase64Object, rulesOf, tensorflowRules } from "./json-tensor-rules.ts";
+import { type RowErrors, tensorflowErrors } from "./row-errors.ts";
 
 /** The input that a plain value is for, if nothing names one. */
 export const UNNAMED_INPUT = "inputs";
@@ -38,8 +37,12 @@ export interface KnownInputs {
   readonly floats?: "float32" | "float64";
   /** The dtype of numbers of an input that no spec describes, if it holds them. */
   readonly likely?: (name: string) => DType | undefined;
+  /** The dtype that the model is known to take for an input that no spec describes; information for errors. */
+  readonly suggested?: ((name: string) => DType | undefined) | undefined;
   /** True if columns came as rows, which errors are to name. */
   readonly areRows?: boolean;
+  /** Default: those of TensorFlow Serving. */
+  readonly errors?: RowErrors | undefined;
 }
 
 type NamedDType = Pick<TensorSpec, "name" | "dtype" | "default">;
@@ -49,10 +52,11 @@ type NamedDType = Pick<TensorSpec, "name" | "dtype" | "default">;
  * object with a value for each input. All instances of one input have one shape.
  */
 export function readInstances(instances: JsonValue, known: KnownInputs, budget: DecodeBudget): Tensors {
-  const { specs, unnamed = UNNAMED_INPUT, rules = rulesOf(specs) } = known;
+  const { specs, unnamed = UNNAMED_INPUT, rules = rulesOf(specs), errors = tensorflowErrors, suggested } = known;
   const isNamed = !(instances instanceof JsonNumbers) && isNamedInstance((instances as JsonList)[0]);
+  const reading = { rules, errors, suggested };
   if (isNamed)
-    return readNamed(instances as JsonList, specs ?? inferSpecs(instances as JsonList, known, budget), rules);
+    return readNamed(instances as JsonList, specs ?? inferSpecs(instances as JsonList, known, budget), reading);
   if (specs !== undefined && specs.length > 1) {
     throw invalidArgument(
       "instances is a plain list, but expecting list of objects as multiple input tensors required as per tensorinfo_map",
@@ -61,8 +65,8 @@ export function readInstances(instances: JsonValue, known: KnownInputs, budget: 
   const { name, dtype } = specs?.[0] ?? { name: unnamed, dtype: dtypeOfValues([instances], unnamed, known) };
   const tensor =
     instances instanceof JsonNumbers
-      ? readBlock(instances, dtype, rulesNaming(name, tensorflowRules))
-      : readPlain(instances as JsonList, dtype, rulesNaming(name, rules));
+      ? readBlock(instances, dtype, { rules: errors.inValue(name, tensorflowRules, {}), errors })
+      : readPlain(instances as JsonList, dtype, { rules: errors.inValue(name, rules, {}), errors });
   return createTensors([[name, tensor]]);
 }
 
@@ -71,35 +75,41 @@ export function isNamedInstance(value: JsonValue | undefined): value is JsonObje
   return isJsonObject(value) && !isBase64Object(value);
 }
 
+/** Rules by which values are read, and the errors of those that cannot be. */
+interface Reading extends Pick<KnownInputs, "suggested"> {
+  readonly rules: JsonTensorRules;
+  readonly errors: RowErrors;
+}
+
 /** Instances that are one block of numbers have one shape; only their values may be wrong. */
-function readBlock(instances: JsonNumbers, dtype: DType, rules: JsonTensorRules): Tensor {
+function readBlock(instances: JsonNumbers, dtype: DType, { rules, errors }: Reading): Tensor {
   const tensor = toNumericTensor(instances, dtype, rules);
   if (tensor !== undefined) return tensor;
-  const refuse: JsonTensorRules["refuse"] = (mismatch) => inInstance(mismatch.path[0] ?? 0, rules.refuse(mismatch));
+  const refuse: JsonTensorRules["refuse"] = (mismatch) => {
+    const [row = 0, ...path] = mismatch.path;
+    return errors.inRow(row, rules.refuse({ ...mismatch, path, shape: mismatch.shape.slice(1) }));
+  };
   return toJsonTensor(instances, dtype, { ...rules, refuse });
 }
 
-function readPlain(instances: JsonList, dtype: DType, rules: JsonTensorRules): Tensor {
-  const column = new Column(dtype, rules);
+function readPlain(instances: JsonList, dtype: DType, { rules, errors }: Reading): Tensor {
+  const column = new Column(dtype, { rules, errors });
   for (const [index, instance] of instances.entries()) {
-    if (isNamedInstance(instance)) {
-      throw invalidArgument(`Expecting value/list but got object at item ${index} of input list`);
-    }
+    if (isNamedInstance(instance)) throw errors.namedRow(index);
     try {
       column.add(instance);
     } catch (reason) {
-      throw inInstance(index, reason);
+      throw errors.inRow(index, reason);
     }
   }
   return column.finish();
 }
 
-function readNamed(instances: JsonList, specs: readonly NamedDType[], rules: JsonTensorRules): Tensors {
-  const columns = toColumns(specs, instances[0] as JsonObject, rules);
+function readNamed(instances: JsonList, specs: readonly NamedDType[], reading: Reading): Tensors {
+  const columns = toColumns(specs, instances[0] as JsonObject, reading);
   for (const [index, instance] of instances.entries()) {
-    if (!isNamedInstance(instance))
-      throw invalidArgument(`Expecting object but got list at item ${index} of input list`);
-    addInstance(columns, instance, index);
+    if (!isNamedInstance(instance)) throw reading.errors.unnamedRow(index);
+    addInstance(columns, instance, { index, errors: reading.errors });
   }
   return createTensors([...columns].map(([name, column]) => [name, column.finish()]));
 }
@@ -108,10 +118,15 @@ function readNamed(instances: JsonList, specs: readonly NamedDType[], rules: Jso
 function toColumns(
   specs: readonly NamedDType[],
   first: JsonObject,
-  rules: JsonTensorRules,
+  { rules, errors, suggested }: Reading,
 ): ReadonlyMap<string, Column> {
   const sent = specs.filter((spec) => spec.default === undefined || Object.hasOwn(first, spec.name));
-  return new Map(sent.map(({ name, dtype }) => [name, new Column(dtype, rulesNaming(name, rules))]));
+  return new Map(
+    sent.map(({ name, dtype }) => {
+      const own = errors.inValue(name, rules, { wanted: suggested?.(name) });
+      return [name, new Column(dtype, { rules: own, errors })];
+    }),
+  );
 }
 
 /** The names that the first instance has; a dtype for all values of each. */
@@ -121,8 +136,26 @@ function inferSpecs(instances: JsonList, known: KnownInputs, budget: DecodeBudge
   budget.countInputs(names.length);
   return names.map((name) => {
     const values = objects.map((instance) => instance[name]).filter((value) => value !== undefined);
-    return { name, dtype: dtypeOfValues(values, name, known) };
+    const dtype = dtypeOfValues(values, name, known);
+    refuseOtherKind(values, { name, dtype }, known);
+    return { name, dtype };
   });
+}
+
+/**
+ * Throws for the first text among values of other kinds, or the other way round, if the first value is one that the
+ * model does not take: it would tell what is expected of the others.
+ */
+function refuseOtherKind(values: readonly JsonValue[], { name, dtype }: NamedDType, known: KnownInputs): void {
+  const { errors = tensorflowErrors, rules = rulesOf(undefined) } = known;
+  const wanted = known.suggested?.(name);
+  if (wanted === undefined || (wanted === "bytes") === (dtype === "bytes")) return;
+  const isWanted = (value: JsonValue) => (typeof value === "string") === (wanted === "bytes");
+  const row = values.findIndex((value) => value !== null && !isWanted(value));
+  const value = values[row];
+  if (value === undefined || !values.some((each) => each !== null && isWanted(each))) return;
+  const mismatch = { kind: "type", path: [], shape: [], value, dtype: wanted } as const;
+  throw errors.inRow(row, errors.inValue(name, rules, {}).refuse(mismatch), name);
 }
 
 /** The dtype of an input's values without a spec; booleans and numbers beside each other are numbers by such rules. */
@@ -148,32 +181,19 @@ function isTruth(value: JsonValue): boolean {
 
 /** The tensors of an object with a value for each input. Throws `invalid_argument` for one that lacks an input. */
 export function readNamedColumns(columns: JsonObject, known: KnownInputs, budget: DecodeBudget): Tensors {
-  const { specs, rules = rulesOf(specs), areRows = false } = known;
+  const { specs, rules = rulesOf(specs), areRows = false, errors = tensorflowErrors, suggested } = known;
   const tensors = createTensors();
   for (const spec of specs ?? inferColumns(columns, known, budget)) {
     const value = columns[spec.name];
-    const own = rulesNaming(spec.name, rules);
-    if (value !== undefined)
-      tensors[spec.name] = toJsonTensor(value, spec.dtype, areRows ? inRows(spec.name, own) : own);
-    else if (!("default" in spec)) throw lacks(spec.name, specs ?? []);
+    if (value !== undefined) {
+      const own = errors.inColumn(spec.name, rules, { areRows, wanted: suggested?.(spec.name) });
+      tensors[spec.name] = toJsonTensor(value, spec.dtype, own);
+    } else if (!("default" in spec)) {
+      const names = (specs ?? []).map(({ name }) => name);
+      throw errors.missingColumn(spec.name, Object.keys(columns), names);
+    }
   }
   return tensors;
-}
-
-/** The rules for a column of rows: the error of a value says in which row it came, and counts rows as people do. */
-function inRows(name: string, rules: JsonTensorRules): JsonTensorRules {
-  const refuse: JsonTensorRules["refuse"] = (mismatch) => {
-    const cause = ServingError.from(rules.refuse(mismatch));
-    const message = `Row ${(mismatch.path[0] ?? 0) + 1}, ${dumpJson(name)}: ${cause.message}`;
-    return new ServingError(cause.code, message, { cause, details: cause.details });
-  };
-  return { ...rules, refuse };
-}
-
-function lacks(field: string, specs: readonly TensorSpec[]): ServingError {
-  const text = `Missing named input: ${field} in 'inputs' object.`;
-  const names = specs.map(({ name }) => name);
-  return hintedError("invalid_argument", text, missingInput(field, names));
 }
 
 /** The names that came; a dtype for each one's value. */
@@ -184,61 +204,53 @@ function inferColumns(
 ): readonly Pick<TensorSpec, "name" | "dtype">[] {
   const names = Object.keys(columns);
   budget.countInputs(names.length);
-  return names.map((name) => ({ name, dtype: dtypeOfValues([columns[name] as JsonValue], name, known) }));
+  return names.map((name) => {
+    const column = columns[name] as JsonValue;
+    const dtype = dtypeOfValues([column], name, known);
+    if (isJsonList(column)) refuseOtherKind(column, { name, dtype }, known);
+    return { name, dtype };
+  });
 }
 
-function addInstance(columns: ReadonlyMap<string, Column>, instance: JsonObject, index: number): void {
+function addInstance(
+  columns: ReadonlyMap<string, Column>,
+  instance: JsonObject,
+  { index, errors }: { readonly index: number; readonly errors: RowErrors },
+): void {
   const names = Object.keys(instance);
   for (const name of names) {
+    const column = columns.get(name);
+    if (column === undefined) throw errors.unknownColumn(index, name, [...columns.keys()]);
     try {
-      const column = columns.get(name);
-      if (column === undefined) throw noInput(name, columns.keys());
       column.add(instance[name] as JsonValue);
     } catch (reason) {
-      throw inInstance(index, reason, ` key: ${name}`);
+      throw errors.inRow(index, reason, name);
     }
   }
-  if (names.length === columns.size) return;
-  const known = [...columns.keys()].sort();
-  throw hintedError(
-    "invalid_argument",
-    `Failed to process element: ${index} of 'instances' list. JSON object: ${dumpJson(instance)} keys must be equal to: ${known.join(",")}`,
-    missingInput(
-      known.find((name) => !names.includes(name)),
-      known,
-    ),
-  );
-}
-
-function noInput(name: string, known: Iterable<string>): ServingError {
-  const hint = unknownName("UNKNOWN_INPUT", name, known);
-  return hintedError("invalid_argument", `JSON object: does not have named input: ${name}`, hint);
+  if (names.length !== columns.size) throw errors.missingValue(index, instance, [...columns.keys()]);
 }
 
 /** One input's values of all instances. */
 class Column {
   readonly #elements: ElementBuffer;
   readonly #rules: JsonTensorRules;
+  readonly #errors: RowErrors;
   #shape: readonly number[] | undefined;
   #count = 0;
 
-  constructor(dtype: DType, rules: JsonTensorRules) {
+  constructor(dtype: DType, { rules, errors }: Reading) {
     this.#elements = new ElementBuffer(dtype, rules);
     this.#rules = rules;
+    this.#errors = errors;
   }
 
   add(value: JsonValue): void {
     const shape = shapeOf(value, this.#rules);
     // The instances are a dimension too.
     if (shape.length === MAX_RANK) throw this.#rules.refuse({ kind: "rank", path: [], shape });
-    const before = this.#elements.length;
     appendElements(this.#elements, value, { shape, rules: this.#rules });
     this.#shape ??= shape;
-    const size = this.#elements.length - before;
-    const expected = before / Math.max(this.#count, 1);
-    if (this.#count > 0 && size !== expected)
-      throw invalidArgument(`Expecting tensor size: ${expected} but got: ${size}`);
-    if (!isSameShape(shape, this.#shape)) throw invalidArgument(`Expecting shape [${this.#shape}] but got: [${shape}]`);
+    if (!isSameShape(shape, this.#shape)) throw this.#errors.otherShape(shape, this.#shape);
     this.#count++;
   }
 
@@ -249,11 +261,4 @@ class Column {
 
 function isSameShape(a: readonly number[], b: readonly number[]): boolean {
   return a.length === b.length && a.every((dim, index) => dim === b[index]);
-}
-
-/** The error of one instance, as it appears in the whole request's. */
-function inInstance(index: number, reason: unknown, key = ""): ServingError {
-  const { code, message, details } = ServingError.from(reason);
-  const text = `Failed to process element: ${index}${key} of 'instances' list. Error: ${code.toUpperCase()}: ${message}`;
-  return new ServingError(code, text, { cause: reason, details });
 }

@@ -1,6 +1,7 @@
 import { listNames } from "../../error-info.ts";
-import { invalidArgument } from "../../errors.ts";
+import { invalidArgument, type ServingError } from "../../errors.ts";
 import type { DecodeBudget } from "../../platform/limits/memory/decode-budget.ts";
+import { nearest } from "../../platform/text/nearest.ts";
 import { isMissing } from "../../tensor/codecs/csv-to-json-rows.ts";
 import {
   CONTAINER_BYTES,
@@ -15,6 +16,7 @@ import {
 } from "../../tensor/codecs/json/json-value.ts";
 import { createRecord } from "../../tensor/record.ts";
 import { isNamedInstance } from "./http-rows.ts";
+import { plainErrors } from "./row-errors.ts";
 
 /** A row of a table: one value for each column. */
 type Row = readonly (null | boolean | string | JsonNumbers)[];
@@ -50,6 +52,8 @@ export function columnsOfRows(
     throw invalidArgument("There are only the names of the features; expected rows behind them.");
   const known = features?.length === first.length ? features : undefined;
   if (header === undefined && (needsNames || !isMixed(values, known !== undefined))) return undefined;
+  if (header === undefined && known === undefined && features !== undefined)
+    throw otherLength(0, first.length, features);
   const columns = createRecord<JsonValue>();
   for (const [index, name] of (header ?? known ?? first.map((_, place) => String(place))).entries()) {
     if (name === null) continue;
@@ -73,10 +77,14 @@ function refuseOtherLength(instances: JsonList, features: readonly string[]): vo
   const lengths = instances.map(cellCount);
   const other = lengths.findIndex((length) => length !== features.length);
   if (lengths.some((length) => length === undefined) || lengths.every((length) => length === lengths[0])) return;
-  const [values, columns] = [`${lengths[other]} value`, `${features.length} column`].map((text) =>
+  throw otherLength(other, lengths[other] ?? 0, features);
+}
+
+function otherLength(row: number, length: number, features: readonly string[]): ServingError {
+  const [values, columns] = [`${length} value`, `${features.length} column`].map((text) =>
     text.startsWith("1 ") ? text : `${text}s`,
   );
-  throw invalidArgument(`Row ${other + 1} has ${values}; the model has ${columns}: ${listNames(features)}.`);
+  return invalidArgument(`Row ${row + 1} has ${values}; the model has ${columns}: ${listNames(features)}.`);
 }
 
 function cellCount(row: JsonValue): number | undefined {
@@ -155,11 +163,12 @@ function isMixed(rows: readonly Row[], hasNames: boolean): boolean {
  * The rows of a data frame as KServe's clients write it, in forms that TensorFlow Serving does not have: objects as
  * `inputs`; an instance that is a list of objects, each a row; an object of objects, which has by column the values of
  * its rows. For a model of tables, rows that are objects are one too, and so is an object of lists, its columns. A
- * value that a row lacks is null. Undefined if the request has none of these.
+ * value that a row lacks is null. Undefined if the request has none of these. Throws `invalid_argument` for a row that
+ * lacks a feature and has a value under nearly its name.
  */
 export function readDataFrame(
   { instances, inputs }: JsonObject,
-  isTabular: boolean,
+  { isTabular, features }: FrameOfModel,
   budget: DecodeBudget,
 ): JsonList | undefined {
   const frames = inputs ?? instances;
@@ -169,7 +178,13 @@ export function readDataFrame(
     isListOfRows(first) || isTable(first) || ((isTabular || inputs !== undefined) && isNamedInstance(first));
   if (!isFrame) return undefined;
   const rows = frames.flatMap((frame) => rowsOf(frame, isTabular, budget));
-  return rows.length === 0 ? undefined : completeRows(rows, budget);
+  return rows.length === 0 ? undefined : completeRows(rows, features, budget);
+}
+
+/** Facts about a model by which data frames are read. */
+interface FrameOfModel extends Pick<RowsOfTable, "features"> {
+  /** See {@link Signature.isTabular}. */
+  readonly isTabular: boolean;
 }
 
 function rowsOf(frame: JsonValue, isTabular: boolean, budget: DecodeBudget): JsonList {
@@ -222,12 +237,30 @@ function rowAt(rows: Map<string, Record<string, JsonValue>>, key: string): Recor
   return row;
 }
 
-function completeRows(rows: JsonList, budget: DecodeBudget): JsonList {
+function completeRows(rows: JsonList, features: readonly string[] | undefined, budget: DecodeBudget): JsonList {
   const records = rows.filter(isNamedInstance);
   const names = [...new Set(records.flatMap((row) => Object.keys(row)))];
   if (records.every((row) => Object.keys(row).length === names.length)) return rows;
+  if (features !== undefined) refuseMisspelt(rows, names, features);
   budget.spend(rows.length * names.length * VALUE_BYTES, () => "the data frame with all columns in each row");
   return rows.map((row) => (isNamedInstance(row) ? complete(row, names) : row));
+}
+
+/** Unknown names that are compared with the features. */
+const MAX_COMPARED = 10;
+
+/** Rows that lack a value have a missing one, which a misspelt column does not mean. */
+function refuseMisspelt(rows: JsonList, names: readonly string[], features: readonly string[]): void {
+  const known = new Set(features);
+  const unknown = names.filter((name) => !known.has(name)).slice(0, MAX_COMPARED);
+  const meant = unknown.map((name) => [name, nearest(name, features)] as const);
+  for (const [name, feature] of meant) {
+    if (feature === undefined) continue;
+    const row = rows.findIndex(
+      (each) => isNamedInstance(each) && Object.hasOwn(each, name) && !Object.hasOwn(each, feature),
+    );
+    if (row >= 0) throw plainErrors.unknownColumn(row, name, features);
+  }
 }
 
 function complete(row: JsonObject, names: readonly string[]): JsonObject {

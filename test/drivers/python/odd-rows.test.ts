@@ -96,6 +96,7 @@ async function ask(model: string, body: unknown): Promise<unknown> {
 }
 
 const ROW = { age: 0.5, self: "Rome", zip: "01234", member: true, size: 1 };
+const COLUMNS = Object.fromEntries(Object.entries(ROW).map(([name, value]) => [name, [value, value]]));
 const CSV = "age,self,zip,member,size\n";
 
 describe.skipIf(python === undefined || lacksMlflow !== undefined)("odd rows", { timeout: 120_000 }, () => {
@@ -130,10 +131,22 @@ describe.skipIf(python === undefined || lacksMlflow !== undefined)("odd rows", {
     ],
     ["a missing number", [{ ...ROW, size: null, age: null }], 'there are some in "age" (row 1), "size" (row 1).'],
     ["missing truth", [ROW, { ...ROW, member: null }], 'there are some in "member" (row 2).'],
-    ["a text for a number", `${CSV}1,Rome,01234,true,1\nold,Rome,01234,true,1\n`, `Row 2, "age": `],
-    ["a number for a text", [ROW, { ...ROW, zip: 7 }], "element: 1 key: zip of"],
+    [
+      "a text for a number",
+      `${CSV}1,Rome,01234,true,1\nold,Rome,01234,true,1\n`,
+      'Row 2, "age": the value is "old"; expected a number (float64).',
+    ],
+    ["a number for a text", [ROW, { ...ROW, zip: 7 }], 'Row 2, "zip": the value is 7; expected a text.'],
+    ["a number above a text", [{ ...ROW, zip: 7 }, ROW], 'Row 1, "zip": the value is 7; expected a text.'],
+    ["a text above a number", { ...COLUMNS, age: ["old", 1] }, 'Row 1, "age": the value is "old"; expected a number'],
+    [
+      "a misspelt column",
+      [ROW, { ...ROW, zip: undefined, zpi: "7" }],
+      'Row 2 has the column "zpi"; expected age, self,',
+    ],
     ["a row without columns", [{}], 'Input "age" is missing. The model takes age, self, zip, member, size.'],
     ["a short row", [Object.values(ROW), [1]], "Row 2 has 1 value; the model has 5 columns: age, self, zip,"],
+    ["short rows", [Object.values(ROW).slice(1)], "Row 1 has 4 values; the model has 5 columns: age, self, zip,"],
   ])("with %s are refused with their row and column", async (_, rows, message) => {
     expect(await ask("sklearn", rows)).toEqual(expect.stringMatching(/^400 /));
     expect(await ask("sklearn", rows)).toEqual(expect.stringContaining(message));

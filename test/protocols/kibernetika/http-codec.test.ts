@@ -10,6 +10,8 @@ function input(dtype: string, data: string) {
   return comparable(parse(`{"inputs": {"x": {"dtype": ${dtype}, "data": ${data}}}}`).inputs.x as never);
 }
 
+const BODIES = '{"inputs": {"NAME": {"dtype", "data"}}}, rows [{"NAME": …}] or columns {"NAME": […]}';
+
 function errorOf(text: string): string {
   try {
     parse(text);
@@ -101,8 +103,8 @@ describe("parseKibernetikaJson", () => {
   test.each([
     ["", "JSON Parse error: The document is empty. at offset: 0"],
     ["[]", 'The body is []; expected an object with "inputs".'],
-    ["{}", '"inputs" is missing or is not an object; expected {"NAME": {"dtype", "data"}}.'],
-    ['{"inputs": [1]}', '"inputs" is missing or is not an object; expected {"NAME": {"dtype", "data"}}.'],
+    ["{}", `"inputs" is missing or is not an object; expected ${BODIES}.`],
+    ['{"inputs": [1]}', `"inputs" is missing or is not an object; expected ${BODIES}.`],
     [
       '{"inputs": {"x": [1]}}',
       'Input "x" is [\n    1\n]; expected {"dtype", "data"}, or plain values without "inputs" around them: {"NAME": […]}.',

@@ -200,8 +200,9 @@ describe("POST /predict", () => {
   test.each([
     ['{"input": {"x": {"dtype": 1, "data": 1}}}', /^"inputs" is missing or is not an object/],
     ["{}", /^"inputs" is missing or is not an object/],
-    ["[]", /No values in 'instances' array/],
-    ['[{"x": 1}, 2]', /Expecting object but got list at item 1/],
+    ["[]", /^There are no rows; expected one at least\.$/],
+    ['[{"x": 1}, 2]', /^Row 2 has no names; expected an object with a value for each column/],
+    ['[{"x": 1}, {"x": 2, "kind": 3}]', /^Row 2 has the column "kind"; expected x\.$/],
     ['[{"x": 1}', /^JSON Parse error/],
   ])("refuses %s", async (body, message) => {
     const { httpUrl } = await startServer(ECHO);

@@ -189,7 +189,7 @@ describe("tools/call", () => {
   it.each([
     ["an argument that is not there", call("the_sum", { y: 1 }), "There is no argument y; expected x, note."],
     ["a missing argument", call("the_sum"), "The argument x is missing; expected x: FP32 [-1, 2]."],
-    ["a wrong type", call("the_sum", { x: "one" }), "is not of expected type: float"],
+    ["a wrong type", call("the_sum", { x: "one" }), '"x": the value is "one"; expected a number (float32).'],
     ["a wrong shape", call("the_sum", { x: [[1, 2, 3]] }), "[1,3]"],
     ["arguments that are a list", call("the_sum", [1]), "expected an object"],
     ["a hook that fails", call("words", { text: "a fail" }), "no such word"],

@@ -1,3 +1,4 @@
+import { readFileSync } from "node:fs";
 import { describe, expect, it } from "vitest";
 import { DecodeBudget } from "../../../src/platform/limits/memory/decode-budget.ts";
 import { parsePredictBody, readInputs } from "../../../src/protocols/tensorflow-serving/http-request.ts";
@@ -69,7 +70,7 @@ describe("rows of a table", () => {
       ],
     };
     expect(() => read('{"instances": [["n", "c"], [1, "a"], [2.5, "b"]]}', wanted, { isCsv: true })).toThrow(
-      'Row 2, "n": JSON Value: 2.5 Type: Number is not of expected type: int64',
+      'Row 2, "n": the value is 2.5; expected a whole number (int64).',
     );
   });
 
@@ -90,6 +91,18 @@ describe("rows of a table", () => {
     expect(() => read(`{"instances": [${mixed}, ${numbers}, ${numbers}]}`, TABLE, { budget })).toThrow(
       "a row beside others with texts",
     );
+  });
+
+  it("have the forms that docs/kserve.md lists, of which hooks take those that are not for estimators alone", () => {
+    const forms = [...readFileSync("docs/kserve.md", "utf8").matchAll(/^\| `(\[.*\])` \| (.*) \|$/gm)];
+    const shapes = [{ name: "size", dtype: "float64" as const }, { name: "kind", dtype: "bytes" as const }]; // biome-ignore format: short
+    const estimator = { isTabular: true, suggestedInputs: shapes.map((each) => ({ ...each, shape: [-1] })) } as const;
+    expect(forms).toHaveLength(5);
+    for (const [, form, about = ""] of forms)
+      for (const signature of about.includes("alone") ? [estimator] : [estimator, {}])
+        expect(read(`{"instances": ${form}}`, signature), form).toMatchObject({
+          ...{ size: { shape: [2] }, kind: { dtype: "bytes", shape: [2] } },
+        });
   });
 
   it("that are objects may lack values", () => {
@@ -148,7 +161,9 @@ describe("what is empty in CSV", () => {
     expect(read('{"instances": [["a", null, "nan"]]}', typed("bytes"), { isCsv: true })).toMatchObject({
       x: { data: texts("a", "", "nan") },
     });
-    expect(() => read('{"instances": [[1, null]]}', typed("int32"), { isCsv: true })).toThrow("expected type: int32");
+    expect(() => read('{"instances": [[1, null]]}', typed("int32"), { isCsv: true })).toThrow(
+      "value 2 is missing (null)",
+    );
     expect(() => read('{"instances": [[1, null]]}', typed("float32"))).toThrow("Type: Null is not of expected type");
   });
 });
