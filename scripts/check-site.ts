@@ -1,6 +1,6 @@
 /**
  * Follows every link of the built site to itself, and opens it in Chromium: commands are copied, a search, the version,
- * both themes, a narrow screen.
+ * others that the site has, both themes, a narrow screen.
  */
 import assert from "node:assert/strict";
 import { readdirSync, readFileSync } from "node:fs";
@@ -73,6 +73,23 @@ async function copyAll(page: Page, path: string): Promise<number> {
   return blocks.length;
 }
 
+/** Goes by the menus at the top to each version that is kept, and from there to this one again. */
+async function visitKept(page: Page): Promise<readonly string[]> {
+  const kept = readdirSync(DIST).filter((name) => /^\d+\.\d+\.\d+$/.test(name));
+  const openMenu = (name: string) => page.locator(".VPNavBarMenu").getByRole("button", { name }).hover();
+  for (const other of kept) {
+    await page.goto(home);
+    await openMenu(version);
+    await page.getByRole("link", { name: other, exact: true }).click();
+    await page.waitForURL(`${home}${other}/`);
+    await openMenu(other);
+    await page.getByRole("link", { name: "The newest version" }).click();
+    await page.waitForURL(home);
+    await page.locator(".VPNavBarMenu").getByRole("button", { name: version }).waitFor();
+  }
+  return kept;
+}
+
 async function isTooWide(page: Page): Promise<boolean> {
   return page.evaluate("document.documentElement.scrollWidth > document.documentElement.clientWidth");
 }
@@ -110,6 +127,8 @@ try {
   const copied = (await copyAll(page, "")) + (await copyAll(page, "docs/security.html"));
   assert.ok(copied > 8, `${copied} commands have a button that copies`);
   console.log(`version ${version} is shown, the theme changes, ${copied} commands are copied as they stand`);
+  const kept = await visitKept(page);
+  if (kept.length > 0) console.log(`the menus lead to ${kept.join(", ")}, and from there to ${version}`);
   await page.goto(home);
   await page.getByRole("button", { name: "Search" }).click();
   await page.getByRole("searchbox").fill("ml-serving-ignore");

@@ -66,7 +66,7 @@ interface OtherVersions {
 /** Menu of the bar at the top: this version, what is new in it, and the sites of others below their numbers. */
 export function versionMenu(version: string, { others = [], isKept = false }: OtherVersions = {}) {
   const links = others.map((other) => ({ text: other, link: `/${other}/`, target: "_self" }));
-  // VitePress puts the base before every link but those to a new tab.
-  const newest = isKept ? [{ text: "The newest version", link: "/", target: "_blank" }] : [];
+  // VitePress puts the base before every link.
+  const newest = isKept ? [{ text: "The newest version", link: "/../", target: "_self" }] : [];
   return { text: version, items: [{ text: "Changelog", link: "/CHANGELOG" }, ...links, ...newest] };
 }

@@ -40,5 +40,5 @@ test("the menu of versions has this one, what is new in it, and the places of ot
       { text: "0.1.0", link: "/0.1.0/", target: "_self" },
     ],
   });
-  expect(versionMenu("0.1.0", { isKept: true }).items.at(-1)).toMatchObject({ link: "/", target: "_blank" });
+  expect(versionMenu("0.1.0", { isKept: true }).items.at(-1)).toMatchObject({ link: "/../", target: "_self" });
 });
