@@ -95,7 +95,10 @@ describe("rows of a table", () => {
 
   it("have the forms that docs/kserve.md lists, of which hooks take those that are not for estimators alone", () => {
     const forms = [...readFileSync("docs/kserve.md", "utf8").matchAll(/^\| `(\[.*\])` \| (.*) \|$/gm)];
-    const shapes = [{ name: "size", dtype: "float64" as const }, { name: "kind", dtype: "bytes" as const }]; // biome-ignore format: short
+    const shapes = [
+      { name: "size", dtype: "float64" as const },
+      { name: "kind", dtype: "bytes" as const },
+    ];
     const estimator = { isTabular: true, suggestedInputs: shapes.map((each) => ({ ...each, shape: [-1] })) } as const;
     expect(forms).toHaveLength(5);
     for (const [, form, about = ""] of forms)
