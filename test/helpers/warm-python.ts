@@ -39,7 +39,7 @@ export function warmNumpy(what: string): string | undefined {
   return python && warmPython(python, "numpy");
 }
 
-/** Those who ask before it has imported all wait; it deletes its folder when it ends, which it does with this process. */
+/** Those who ask before it has imported all wait. It ends with this process, and deletes its folder then. */
 function start(python: string, modules: readonly string[]) {
   const folder = join(tmpdir(), `kserving-warm-${randomUUID()}`);
   const [program, socket] = [join(folder, "python"), join(folder, "socket")];

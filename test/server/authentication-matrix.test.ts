@@ -74,7 +74,7 @@ test.each(WAYS)(
     const check = (caller: string, { method, path }: ServedRoute, outcome: unknown, fate: unknown) => {
       if (outcome !== fate) wrong.push(`${caller}: ${method} ${path}: ${outcome}, not ${fate}`);
     };
-    // Which port has what is the same for all callers whatever their encryption, seen by one who may all and one who may not.
+    // Encryption knows no callers: with it one who may all and one who may nothing show what each port has.
     for (const caller of how === "with TLS" ? (["none", "admin"] as const) : EVERY_CALLER) {
       const asked = httpRoutes.flatMap((route) => {
         const { kind } = route;

@@ -28,7 +28,7 @@ const isOfQuarter = (_: unknown, index: number) => index % 4 === 0;
 const chosen = chooseCases(isThere ? operatorCases() : []);
 const server = shareServer(() => operatorServer(chosen));
 
-/** The kinds of a case's values as a wire sees them: dtype, rank, the first size of 0, and whether JSON has words for all. */
+/** The kinds of a case's values as a wire sees them: dtype, rank, first size of 0, and if JSON has words for all. */
 function kindsOf(one: OperatorCase): readonly string[] {
   const kindOf = (value: OnnxValue) => {
     if (!isTensor(value)) return "none";
