@@ -13,17 +13,13 @@ const [WARM_UP_MS, MS] = [1000, 4000];
 const LIMIT_MS = 60_000;
 const MAX_GROWTH_MB = 64;
 
-/**
- * Resolves where each decoder reads or refuses all that it gets, and the memory does not grow; gives the smallest
- * number of messages that one got.
- */
-async function fuzzAll(decoders: readonly Decoder[]): Promise<number> {
+/** Resolves where each decoder reads or refuses so many messages at least, and the memory does not grow. */
+async function fuzzAll(decoders: readonly Decoder[], least: number): Promise<void> {
   const random = new Random(11);
   await fuzz(decoders, random, WARM_UP_MS);
   const before = usedMb();
-  const counts = await fuzz(decoders, random, MS);
+  await fuzz(decoders, random, MS, least);
   expect(usedMb() - before).toBeLessThan(MAX_GROWTH_MB);
-  return Math.min(...counts.map(({ taken, refused }) => taken + refused));
 }
 
 describe("every decoder of what clients send", () => {
@@ -34,7 +30,7 @@ describe("every decoder of what clients send", () => {
   });
 
   it("takes or refuses changed messages, never fails otherwise, and keeps nothing", { timeout: LIMIT_MS }, async () => {
-    expect(await fuzzAll(await createDecoders())).toBeGreaterThan(100);
+    await fuzzAll(await createDecoders(), 100);
   });
 
   it("reads or refuses what a fuzzer that follows coverage has kept, and so do the readers of files", async () => {
@@ -65,7 +61,7 @@ describe("every reader of what strangers make", () => {
   it("takes or refuses changed files in time, never fails otherwise, and keeps nothing", {
     timeout: LIMIT_MS,
   }, async () => {
-    expect(await fuzzAll(await fileDecoders())).toBeGreaterThan(20);
+    await fuzzAll(await fileDecoders(), 20);
   });
 });
 
@@ -75,7 +71,7 @@ describe("a server with encrypted ports", () => {
   }, async () => {
     const { decoders, close } = await openTlsDecoders();
     onTestFinished(close);
-    expect(await fuzzAll(decoders)).toBeGreaterThan(20);
+    await fuzzAll(decoders, 20);
   });
 
   it("is sent what each decoder reads, but for what no call has, or another decoder's call", async () => {

@@ -12,11 +12,20 @@ export interface FuzzCount {
   refused: number;
 }
 
-/** Gives each decoder changed messages in turn until the time is up; throws with the message for which one failed. */
-export async function fuzz(decoders: readonly Decoder[], random: Random, ms: number): Promise<readonly FuzzCount[]> {
+/**
+ * Gives each decoder changed messages in turn until the time is up and each has got so many; throws with the message for
+ * which one failed.
+ */
+export async function fuzz(
+  decoders: readonly Decoder[],
+  random: Random,
+  ms: number,
+  least = 0,
+): Promise<readonly FuzzCount[]> {
   const counts = decoders.map(({ name }) => ({ name, taken: 0, refused: 0 }));
   const inputs = decoders.map(({ name, samples }) => [...samples, ...keptInputs(name)]);
-  for (const end = performance.now() + ms; performance.now() < end; ) {
+  const end = performance.now() + ms;
+  for (let round = 0; round < least || performance.now() < end; round++) {
     for (const [index, decoder] of decoders.entries()) {
       const isTaken = await feed(decoder, mutate(random.pick(inputs[index] as Buffer[]), random));
       (counts[index] as FuzzCount)[isTaken ? "taken" : "refused"]++;
