@@ -13,8 +13,8 @@ export interface FuzzCount {
 }
 
 /**
- * Gives each decoder changed messages in turn until the time is up and each has got so many; throws with the message for
- * which one failed.
+ * Gives each decoder changed messages in turn until the time is up and each has got so many; throws with the message
+ * for which one failed.
  */
 export async function fuzz(
   decoders: readonly Decoder[],

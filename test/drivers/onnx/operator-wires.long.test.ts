@@ -19,7 +19,7 @@ const LEAST = {
 };
 
 const isThere = hasOperatorCases();
-/** How runs are prepared depends on few kinds of models: a quarter of them has them all. */
+/** A quarter of the models: few kinds of them decide how runs are prepared, and it has them all. */
 const isOfQuarter = (_: unknown, index: number) => index % 4 === 0;
 /**
  * A quarter, and those with a value of a kind that none before them has, since wires know no operators: the results of
