@@ -193,7 +193,7 @@ function notAnObject(): ServingError {
   return invalidArgument("The body is not a JSON object; expected one with an input under each name.");
 }
 
-/** Bytes of a text up to which V8 says what is wrong with it: it makes the values before that. */
+/** Bytes of a text up to which V8 names its fault: it makes the values before that. */
 const TOLD_BYTES = 1024 * 1024;
 /** Bytes behind the fault, of which it shows some. */
 const SHOWN_BYTES = 64;

@@ -160,10 +160,7 @@ function longestFirst(lengths: readonly number[], most: number): number[] {
   const isFirst = first <= second;
   let less = isFirst ? first : second;
   let more = less > kept ? less : Math.max(less, kept - less);
-  if (less + more > kept) {
-    less = Math.floor(kept / 2);
-    more = less + (kept % 2);
-  }
+  if (less + more > kept) [less, more] = [Math.floor(kept / 2), Math.ceil(kept / 2)];
   return isFirst ? [less, more] : [more, less];
 }
 
@@ -176,8 +173,6 @@ interface Padding {
   /** True if the rows have ranges. */
   readonly offsets: boolean;
 }
-
-const blank = (count: number) => Array.from({ length: count }, () => [0, 0] as const);
 
 /** Pads the rows to one length. */
 export function toTensors(rows: readonly EncodedRow[], { minimum, isLeft, padId, offsets }: Padding): EncodedTexts {
@@ -192,15 +187,14 @@ export function toTensors(rows: readonly EncodedRow[], { minimum, isLeft, padId,
     mask.fill(1n, start, start + tokens.ids.length);
   }
   const shape = [rows.length, length];
+  const blank = new Array<readonly [number, number]>(length).fill([0, 0]);
   return {
     inputIds: createTensor("int64", shape, ids),
     attentionMask: createTensor("int64", shape, mask),
     tokenTypeIds: createTensor("int64", shape, types),
     counts: rows.map((row) => row.ids.length),
     wasCut: rows.map((row) => row.wasCut),
-    ...(offsets && {
-      offsets: rows.map(({ ranges }) => (isLeft ? [...blank(length - ranges.length), ...ranges] : ranges)),
-    }),
+    ...(offsets && { offsets: rows.map(({ ranges }) => [...(isLeft ? blank.slice(ranges.length) : []), ...ranges]) }),
   };
 }
 

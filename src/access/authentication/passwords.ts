@@ -10,7 +10,7 @@ export interface Login {
   readonly address: string;
 }
 
-/** Attempts, in the order of checks, of what is no attempt. */
+/** Attempts, in the order of checks, of the server's own looks. */
 const BEFORE_ALL = -1;
 
 /** A hash of nothing, with the costs of ours: an unknown name takes as long as a wrong password. */

@@ -201,11 +201,10 @@ export class HookWorker {
 
   /** Not in the function that waits for the answer, which would hold all of it for as long. */
   #ask(request: InferRequest, parts: ReceivedParts | undefined): Promise<RpcResponse> {
-    const record = toRunRecord(request, parts !== undefined);
     const signal = parts === undefined ? request.call.signal : parts.source;
     // A busy thread may die before it starts the request, and then another needs the inputs; but copying takes time.
     const transfer = this.inFlight === 0 || isLongCopy(payloadBytes(request.inputs), true);
-    return (this.#client as RpcClient).ask(record, signal, transfer, parts);
+    return (this.#client as RpcClient).ask(toRunRecord(request, parts !== undefined), signal, transfer, parts);
   }
 
   #read(answer: RpcResponse, request: InferRequest): InferResponse {

@@ -72,11 +72,10 @@ function toPredictBody(
   if (!isJsonObject(root)) throw invalidArgument(`JSON Value: ${dumpJson(root)} Is not object`);
   // Null is as absent, as KServe's V1 servers take it; the original refuses it.
   const [signature, outputFilter] = [root.signature_name ?? "", root.output_filter ?? []];
-  if (typeof signature !== "string") {
+  if (typeof signature !== "string")
     throw invalidArgument(
       `JSON Value: ${dumpJson(root)} not formatted correctly. 'signature_name' key must be a string value.`,
     );
-  }
   return { root, signature, outputFilter: readFilter(outputFilter, budget) };
 }
 

@@ -144,7 +144,7 @@ function inferSpecs(instances: JsonList, known: KnownInputs, budget: DecodeBudge
 
 /**
  * Throws for the first text among values of other kinds, or the other way round, if the first value is one that the
- * model does not take: it would tell what is expected of the others.
+ * model does not take: it would tell what the others have to be.
  */
 function refuseOtherKind(values: readonly JsonValue[], { name, dtype }: NamedDType, known: KnownInputs): void {
   const { errors = tensorflowErrors, rules = rulesOf(undefined) } = known;

@@ -149,7 +149,7 @@ function textAt(row: number, text: string, column?: string): string {
 
 type AddPlace = (text: string, path: Shape) => string;
 
-/** Rules whose errors say what is wrong with a value; with `addPlace` it is a column, whose first index is the row. */
+/** Rules whose errors name the fault of a value; with `addPlace` it is a column, whose first index is the row. */
 function plainRules(
   input: string,
   rules: JsonTensorRules,
