@@ -10,6 +10,7 @@ import type { ModelConfig } from "../serving/repository/config/model-config.ts";
 import { toNeedingModel } from "../serving/repository/config/model-config.ts";
 import { basePathRefusal } from "../serving/repository/formats/tensorflow-serving.ts";
 import type { LoadOptions } from "../serving/repository/load-servable.ts";
+import { mergePlaces } from "../serving/repository/merge-sources.ts";
 import { logState } from "../serving/servable-states.ts";
 import { OverriddenModels, overrideConfig, overrideFiles } from "./client-models.ts";
 import type { ModelSource } from "./model-source.ts";
@@ -25,18 +26,21 @@ interface ServedModelsOptions extends Omit<ManagerOptions, "refresh"> {
 /** The models of a server: what its sources say should be served, under one manager. */
 export class ServedModels {
   readonly manager: ModelManager;
+  /** In the order in which their descriptions count: a program gives a model no name that another has at that time. */
   readonly #sources: readonly ModelSource[];
   readonly #named: NamedModels;
   readonly #options: ServedModelsOptions;
   readonly #aspired = new Map<ModelSource, readonly AspiredModel[]>();
   readonly #overrides = new OverriddenModels();
   #load: LoadOptions | undefined;
+  /** Sentences about names that are described twice, as logged last. */
+  #conflicts: readonly string[] = [];
 
   /** Serves what the source says, and the models of {@link load}. */
   constructor(source: ModelSource, options: ServedModelsOptions) {
     this.#options = options;
     this.#named = source instanceof NamedModels ? source : new NamedModels({});
-    this.#sources = source === this.#named ? [source] : [source, this.#named];
+    this.#sources = source === this.#named ? [source] : [this.#named, source];
     const refresh = async (name: string) => {
       for (const one of this.#sources) await one.refresh(name);
     };
@@ -122,7 +126,7 @@ export class ServedModels {
   async reconfigure(models: readonly DescribedModel[]): Promise<void> {
     const [refusal] = models.flatMap(({ name, path }) => basePathRefusal(name, path) ?? []);
     if (refusal !== undefined) throw invalidArgument(refusal);
-    const chosen = this.#sources.find((source) => source.replace !== undefined) as ModelSource;
+    const chosen = this.#sources.findLast((source) => source.replace !== undefined) as ModelSource;
     for (const source of this.#sources.filter((one) => one !== chosen)) {
       if (source === this.#named) await this.#named.replace([]);
       else source.stop();
@@ -183,8 +187,16 @@ export class ServedModels {
   }
 
   #update(): void {
-    const described = this.#ofSources().filter(({ name }) => this.#overrides.get(name) === undefined);
-    this.manager.aspire([...described, ...this.#overrides.aspired]);
+    const ofSources = this.#sources.map((source) => ({
+      title: source === this.#named ? "the program or a client" : "the files and folders of models",
+      models: this.#aspired.get(source) ?? [],
+    }));
+    const ofClients = { title: "a client", models: this.#overrides.aspired, overrides: true };
+    const { models, conflicts } = mergePlaces([...ofSources, ofClients]);
+    const news = conflicts.filter((conflict) => !this.#conflicts.includes(conflict));
+    for (const conflict of news) this.#options.log.error(`${conflict} The first one counts.`);
+    this.#conflicts = conflicts;
+    this.manager.aspire(models);
   }
 
   #ofSources(): AspiredModel[] {

@@ -28,7 +28,7 @@ async function start(files: Readonly<Record<string, Buffer>>, pollMs: number) {
 /** A server of a folder that is not polled; `versions` are the loaded and loading ones: `m 1 (generation)`. */
 async function startAlone(files: Readonly<Record<string, string | Buffer>>, explicit?: readonly string[]) {
   const folder = tempFolder(files);
-  const { log } = createEventLog();
+  const { log, events } = createEventLog();
   const source = new RepositorySource({ folders: [folder] }, { pollMs: 0, log, ...(explicit && { explicit }) });
   const server = await openServer(withDefaults({ http: {}, allowControl: "local", log }), source);
   onTestFinished(() => server.close());
@@ -47,7 +47,8 @@ async function startAlone(files: Readonly<Record<string, string | Buffer>>, expl
     writeFileSync(join(folder, name), file);
   };
   const rescan = () => server.service.rescan();
-  return { folder, versions, control, add, rescan };
+  const told = () => events.flatMap(({ level, msg }) => (level === "error" ? msg : []));
+  return { folder, server, versions, control, add, rescan, told };
 }
 
 const ENSEMBLE = `platform: "ensemble"
@@ -122,4 +123,19 @@ describe("the thread of the next version", () => {
     const { threads } = await start(files, pollMs);
     expect(threads()).toBe(1);
   });
+});
+
+test("a folder that gets the name of the program's own model is told once, and changes neither that nor the others", async () => {
+  const { server, versions, add, rescan, told } = await startAlone({ "a/1/model.onnx": HALF });
+  const own = tempFolder({ "2/model.onnx": HALF });
+  await server.load("b", { path: own });
+  add("b/1/model.onnx");
+  add("c/1/model.onnx");
+  for (let count = 0; count < 2; count++) {
+    await rescan();
+    await expect.poll(versions, { timeout: 20_000 }).toEqual(["a 1 (1)", "b 2 (1)", "c 1 (1)"]);
+  }
+  expect(told()).toEqual([
+    'The model "b" is described by the program or a client and by the files and folders of models; expected each name once. The first one counts.',
+  ]);
 });
