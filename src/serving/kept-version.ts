@@ -17,7 +17,7 @@ export class KeptVersion {
     // What answers now: the version may be loaded again, and has another one then.
     this.#version = { servable, places };
     this.#limits = limits;
-    this.description = describe(this.#version, limits);
+    this.description = servable.description;
     servable.leases.keep();
   }
 
@@ -32,10 +32,4 @@ export class KeptVersion {
     this.#isReleased = true;
     this.#version.servable.leases.letGo();
   }
-}
-
-function describe(version: Pick<LoadedVersion, "servable" | "places">, limits: ServiceLimits): ServableDescription {
-  const lease = new LocalLease(version, limits);
-  lease.release();
-  return lease.description;
 }

@@ -18,19 +18,13 @@ interface RequestedLoadsParts {
 
 /** Loads and unloads models for clients, together with the models that they need or that need them. */
 export class RequestedLoads {
-  readonly #catalog: Catalog<ManagedModel>;
-  readonly #needed: NeededModels;
-  readonly #refresh: (name: string) => Promise<void>;
-  readonly #until: RequestedLoadsParts["until"];
+  readonly #on: RequestedLoadsParts;
   /** Names of models whose folders are being scanned before they are loaded, so that they are not loaded twice. */
   readonly #held: string[] = [];
   readonly #turns = new TurnsByName();
 
-  constructor({ catalog, needed, refresh, until }: RequestedLoadsParts) {
-    this.#catalog = catalog;
-    this.#needed = needed;
-    this.#refresh = refresh;
-    this.#until = until;
+  constructor(parts: RequestedLoadsParts) {
+    this.#on = parts;
   }
 
   /** True while no load of a model should begin, since one on request is about to. */
@@ -46,7 +40,7 @@ export class RequestedLoads {
   async load(name: string, change?: () => Promise<void>): Promise<void> {
     const { loaded } = await this.#beginLoad(name, false, change);
     await loaded;
-    await this.#until(() => this.#needed.areSettled(this.#catalog.get(name)?.needs ?? []));
+    await this.#on.until(() => this.#on.needed.areSettled(this.#on.catalog.get(name)?.needs ?? []));
   }
 
   /**
@@ -54,10 +48,10 @@ export class RequestedLoads {
    * `failed_precondition` if other models need it and are not to be unloaded with it.
    */
   async unload(name: string, { dependents = false }: UnloadOptions = {}): Promise<void> {
-    this.#catalog.require(name);
+    this.#on.catalog.require(name);
     if (dependents) return this.#unloadWithOthers(name);
     await this.#unload(name, () => {
-      const needing = this.#needed.dependentsOf(name);
+      const needing = this.#on.needed.dependentsOf(name);
       if (needing.length > 0) throw isNeeded(name, needing);
     });
   }
@@ -75,7 +69,7 @@ export class RequestedLoads {
       } finally {
         this.#held.splice(this.#held.indexOf(name), 1);
         // A change that was found meanwhile counts also if this fails.
-        this.#catalog.get(name)?.approach();
+        this.#on.catalog.get(name)?.approach();
       }
     });
   }
@@ -85,13 +79,13 @@ export class RequestedLoads {
     isDependencyOnly: boolean,
     change?: () => Promise<void>,
   ): Promise<{ readonly loaded: Promise<void> }> {
-    await this.#refresh(name);
+    await this.#on.refresh(name);
     await change?.();
-    const model = this.#catalog.require(name);
+    const model = this.#on.catalog.require(name);
     model.isDependencyOnly = isDependencyOnly;
     for (const need of model.wantedNeeds) {
       // A model that needs it is notified if its load fails.
-      if (this.#catalog.get(need)?.isUnloaded) void (await this.#beginLoad(need, true)).loaded.catch(() => {});
+      if (this.#on.catalog.get(need)?.isUnloaded) void (await this.#beginLoad(need, true)).loaded.catch(() => {});
     }
     return { loaded: model.load() };
   }
@@ -100,7 +94,7 @@ export class RequestedLoads {
   async #unload(name: string, check = () => {}): Promise<void> {
     const { unloaded } = await this.#turns.run(name, async () => {
       check();
-      return { unloaded: this.#catalog.require(name).unload() };
+      return { unloaded: this.#on.catalog.require(name).unload() };
     });
     await unloaded;
   }
@@ -110,12 +104,12 @@ export class RequestedLoads {
    * were loaded only for it, after it.
    */
   async #unloadWithOthers(name: string): Promise<void> {
-    const model = this.#catalog.require(name);
+    const model = this.#on.catalog.require(name);
     const { needs } = model;
-    for (const other of this.#needed.dependentsOf(name)) await this.#unloadWithOthers(other.name);
+    for (const other of this.#on.needed.dependentsOf(name)) await this.#unloadWithOthers(other.name);
     await this.#unload(name);
     for (const need of needs) {
-      const isLeft = this.#catalog.get(need)?.isDependencyOnly && this.#needed.dependentsOf(need).length === 0;
+      const isLeft = this.#on.catalog.get(need)?.isDependencyOnly && this.#on.needed.dependentsOf(need).length === 0;
       if (isLeft) await this.#unloadWithOthers(need);
     }
   }

@@ -137,30 +137,22 @@ interface FileSourceOptions {
 class FileSource {
   readonly title: string;
   readonly #path: string;
-  readonly #settingNames: readonly string[];
-  readonly #isKept: boolean;
-  readonly #storage: ModelStorage | undefined;
+  readonly #options: FileSourceOptions;
   #kept: ConfigFile | undefined;
   #stamp = "";
   #problem: string | undefined;
-  #failure: unknown;
-
-  constructor(path: string, { settingNames, isKept = false, storage }: FileSourceOptions) {
-    this.title = shownAddress(path);
-    this.#storage = storage;
-    this.#path = path;
-    this.#settingNames = settingNames;
-    this.#isKept = isKept;
-  }
-
   /** The reason why the file was not read as it is now; undefined = it was. */
-  get failure(): unknown {
-    return this.#failure;
+  failure: unknown;
+
+  constructor(path: string, options: FileSourceOptions) {
+    this.title = shownAddress(path);
+    this.#path = path;
+    this.#options = options;
   }
 
   /** Throws the file's errors if it has not been read before. */
   async read(scan: ScanState): Promise<ConfigFile> {
-    const stamp = this.#isKept ? "" : await this.#stampNow();
+    const stamp = this.#options.isKept ? "" : await this.#stampNow();
     if (this.#kept === undefined || (stamp !== this.#stamp && scan.isSettled(["", this.#path], stamp)))
       await this.#readAgain(stamp);
     const file = this.#kept as ConfigFile;
@@ -171,23 +163,23 @@ class FileSource {
 
   async #stampNow(): Promise<string> {
     if (!isRemoteAddress(this.#path)) return stampOf(this.#path);
-    const stamp = requireStorage(this.#storage, this.#path).stampOf(this.#path);
+    const stamp = requireStorage(this.#options.storage, this.#path).stampOf(this.#path);
     return stamp.then(({ text }) => text).catch(reasonText);
   }
 
   async #readAgain(stamp: string): Promise<void> {
     this.#stamp = stamp;
     this.#problem = undefined;
-    this.#failure = undefined;
+    this.failure = undefined;
     try {
-      const file = await readConfigFile(this.#path, this.#settingNames);
+      const file = await readConfigFile(this.#path, this.#options.settingNames);
       this.#problem = lateSettings(this.#path, this.#kept?.settings ?? file.settings, file.settings);
       this.#kept = { ...file, settings: this.#kept?.settings ?? file.settings };
     } catch (reason) {
       if (this.#kept === undefined) throw reason;
       // A fault in it stays until it changes; a reason why it could not be read may be over at the next check.
       if (ServingError.from(reason).code !== "invalid_argument") this.#stamp = "";
-      this.#failure = reason;
+      this.failure = reason;
       this.#problem = `The configuration stays as it was: ${reasonText(reason)}`;
     }
   }

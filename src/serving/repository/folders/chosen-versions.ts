@@ -74,10 +74,8 @@ async function listRemoteVersions(
   { driver, storage: given }: RemoteVersionsOptions,
 ): Promise<VersionList> {
   const storage = requireStorage(given, address);
-  const index = await storage.indexOf(address);
-  if (await storage.isArchive(address)) return { versions: [{ version: FLAT_VERSION, path: address }], warnings: [] };
-  const toShown = (text: string) => text.replaceAll(index, shownAddress(address));
-  try {
+  return readIndex(address, storage, async (index, toShown) => {
+    if (await storage.isArchive(address)) return { versions: [{ version: FLAT_VERSION, path: address }], warnings: [] };
     const { versions, warnings } = await listVersions(index, driver);
     const remote = versions.map(({ version, path }) => ({
       version,
@@ -85,6 +83,19 @@ async function listRemoteVersions(
       listed: path,
     }));
     return { versions: remote, warnings: warnings.map(toShown) };
+  });
+}
+
+/** Reads the index of an address as a folder; `toShown`, and errors, name the address in place of it. */
+export async function readIndex<Found>(
+  address: string,
+  storage: ModelStorage,
+  read: (index: string, toShown: (text: string) => string) => Promise<Found>,
+): Promise<Found> {
+  const index = await storage.indexOf(address);
+  const toShown = (text: string) => text.replaceAll(index, shownAddress(address));
+  try {
+    return await read(index, toShown);
   } catch (reason) {
     const { code, message } = ServingError.from(reason);
     throw new ServingError(code, toShown(message), { cause: reason });

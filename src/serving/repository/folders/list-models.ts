@@ -1,13 +1,13 @@
 import { access } from "node:fs/promises";
 import { basename, parse, resolve } from "node:path";
 import { pathHint } from "../../../drivers/file-kind.ts";
-import { failedPrecondition, publicText, ServingError } from "../../../errors.ts";
+import { failedPrecondition, publicText } from "../../../errors.ts";
 import { readProblem } from "../../../platform/text/file-problem.ts";
 import type { ModelStorage } from "../../../storage/model-storage.ts";
 import { addressBelow, isRemoteAddress, shownAddress } from "../../../storage/remote-address.ts";
 import { type ModelConfig, modelConfig } from "../config/model-config.ts";
 import { warmUpFiles } from "../warm-up/warm-up-entry.ts";
-import { chosenVersions } from "./chosen-versions.ts";
+import { chosenVersions, readIndex } from "./chosen-versions.ts";
 import { findModel, isDetected, locateModel, modelsIn } from "./find-model.ts";
 import { type FolderEntry, isVersionFolder, listFolder } from "./list-folder.ts";
 import type { FoundVersion } from "./list-versions.ts";
@@ -75,22 +75,17 @@ export async function listRemoteModels(
   storage: ModelStorage,
   list: (path: string) => Promise<ModelList> = listModels,
 ): Promise<ModelList> {
-  const index = await storage.indexOf(address);
-  const toShown = (text: string) => text.replaceAll(index, shownAddress(address));
-  const own = basename(index);
-  const toRemote = ({ name, path, refusal, ...rest }: ModelConfig): ModelConfig => ({
-    ...rest,
-    name: path === index && name === own ? basename(shownAddress(address)) : name,
-    ...(path !== undefined && { path: addressBelow(address, path.slice(index.length)) }),
-    ...(refusal !== undefined && { refusal: toShown(refusal) }),
-  });
-  try {
+  return readIndex(address, storage, async (index, toShown) => {
+    const own = basename(index);
+    const toRemote = ({ name, path, refusal, ...rest }: ModelConfig): ModelConfig => ({
+      ...rest,
+      name: path === index && name === own ? basename(shownAddress(address)) : name,
+      ...(path !== undefined && { path: addressBelow(address, path.slice(index.length)) }),
+      ...(refusal !== undefined && { refusal: toShown(refusal) }),
+    });
     const { models, warnings } = await list(index);
     return { models: models.map(toRemote), warnings: warnings.map(toShown) };
-  } catch (reason) {
-    const { code, message } = ServingError.from(reason);
-    throw new ServingError(code, toShown(message), { cause: reason });
-  }
+  });
 }
 
 /** The name of the model in a folder. */
