@@ -17,14 +17,8 @@ export interface LoadOrder {
   /** As it is now; default: nothing has to be prepared, and its files are wanted. */
   readonly facts?: () => Partial<loads.LoadFacts>;
   readonly prepare?: (step: loads.Step, signal: AbortSignal) => Promise<void>;
-  /** Called if nothing is to be loaded. */
-  readonly onKeep?: () => void;
-  /** Called when its files begin to be loaded. */
-  readonly onLoad?: () => void;
-  /** Called with the reason why it waits for other models, each time that there is another one; undefined = no more. */
-  readonly onProblem?: (problem: loads.Problem | undefined) => void;
-  /** Called after each try that fails. */
-  readonly onFailure?: (reason: unknown, isTriedAgain: boolean) => void;
+  /** Told of each action before it is done. */
+  readonly onAction?: (action: loads.LoadAction) => void;
 }
 
 /** Limits of a load of a version, by the settings of all. */
@@ -36,8 +30,8 @@ export function limitsOf(
   return { version, timeoutMs, retries, maxPauseMs };
 }
 
-const PLAIN = {
-  ...{ isServed: false, hooksAlone: false, hasNeeds: false, isFetched: false, isWanted: true },
+const PLAIN: Omit<loads.LoadFacts, "hasTurn"> = {
+  ...{ kept: "nothing", hasNeeds: false, isFetched: false, isWanted: true },
   lack: () => undefined,
 };
 
@@ -148,22 +142,14 @@ export class LoadRun implements Planned {
   }
 
   #act(action: loads.LoadAction): void {
-    if (action.do === "prepare") void this.#prepare(action.step);
-    else if (action.do === "tell") this.#order.onProblem?.(action);
-    else if (action.do === "go on") this.#order.onProblem?.(undefined);
-    else if (action.do === "load") void this.#loadFiles();
-    else if (action.do === "give up") this.#givingUp.abort(action.reason);
-    else if (action.do === "keep") this.#keep();
-    else if (action.do === "serve") this.#result.resolve(this.#servable);
-    else if (action.do === "end") this.#result.reject(action.reason);
-    else if (action.do === "fail") this.#fail(action);
-  }
-
-  #keep(): void {
     try {
-      this.#order.onKeep?.();
+      this.#order.onAction?.(action);
     } finally {
-      this.#result.resolve(undefined);
+      if (action.do === "prepare") void this.#prepare(action.step);
+      else if (action.do === "load") void this.#loadFiles();
+      else if (action.do === "give up") this.#givingUp.abort(action.reason);
+      else if (action.do === "keep" || action.do === "serve") this.#result.resolve(this.#servable);
+      else if (action.do === "end" || (action.do === "fail" && action.isLast)) this.#result.reject(action.reason);
     }
   }
 
@@ -178,12 +164,10 @@ export class LoadRun implements Planned {
   }
 
   async #loadFiles(): Promise<void> {
-    const { version, onLoad } = this.#order;
     this.#givingUp = new AbortController();
     const { signal } = this.#givingUp;
     try {
-      onLoad?.();
-      const servable = await version().load(signal);
+      const servable = await this.#order.version().load(signal);
       if (!signal.aborted) {
         this.#servable = servable;
         return this.#tell({ is: "loaded" });
@@ -194,13 +178,5 @@ export class LoadRun implements Planned {
     }
     // One that came later than it was waited for says nothing of the next.
     if (this.#givingUp.signal === signal) this.#tell({ is: "ended" });
-  }
-
-  #fail({ reason, isTriedAgain, isLast }: Extract<loads.LoadAction, { readonly do: "fail" }>): void {
-    try {
-      this.#order.onFailure?.(reason, isTriedAgain);
-    } finally {
-      if (isLast) this.#result.reject(reason);
-    }
   }
 }

@@ -28,16 +28,12 @@ export class ManagedModel {
   /** Highest first. */
   readonly #versions: ManagedVersion[] = [];
   #labels: ReadonlyMap<string, bigint> = new Map();
-  #wantedLabels: Readonly<Record<string, bigint>> = {};
   /** Messages of labels that could not be assigned, as logged last. */
   #labelProblems: readonly string[] = [];
-  #aspired: readonly AspiredVersion[] = [];
-  #present: readonly bigint[] = [];
-  #idleUnloadMs: number | undefined;
+  /** As it should be served, with the versions highest first. */
+  #wish: Omit<AspiredModel, "name"> = { versions: [] };
   /** True if it was loaded only because other models need it. */
   isDependencyOnly: boolean;
-  #traffic: Traffic | undefined;
-  #requestLog: RequestLogOptions | undefined;
   #isUnloaded = false;
   #isChanging = false;
   #current: ManagedVersion | undefined;
@@ -97,12 +93,12 @@ export class ManagedModel {
 
   /** Routing of the requests that name no version; undefined = to the highest version. */
   get traffic(): Traffic | undefined {
-    return this.#traffic;
+    return this.#wish.traffic;
   }
 
   /** Files in which its requests are recorded; undefined = the server's setting. */
   get requestLog(): RequestLogOptions | undefined {
-    return this.#requestLog;
+    return this.#wish.requestLog;
   }
 
   /** Every listed version, highest first. */
@@ -138,22 +134,10 @@ export class ManagedModel {
   }
 
   /** Changes the versions that should be served; a model that a client has unloaded stays unloaded. */
-  aspire({
-    versions,
-    present,
-    labels = {},
-    idleUnloadMs,
-    traffic,
-    requestLog,
-    ...limits
-  }: Omit<AspiredModel, "name">): void {
-    this.#places.limit(limits);
-    this.#requestLog = requestLog;
-    this.#idleUnloadMs = idleUnloadMs;
-    this.#traffic = traffic;
-    this.#aspired = versions.toSorted((a, b) => (a.version < b.version ? 1 : -1));
-    this.#present = present ?? versions.map(({ version }) => version);
-    this.#wantedLabels = labels;
+  aspire(wish: Omit<AspiredModel, "name">): void {
+    const versions = wish.versions.toSorted((a, b) => (a.version < b.version ? 1 : -1));
+    this.#wish = { ...wish, versions };
+    this.#places.limit(wish);
     if (versions.length === 0) this.#isUnloaded = false;
     this.#route();
     this.approach();
@@ -187,22 +171,29 @@ export class ManagedModel {
   approach(): void {
     if (this.#isChanging) return;
     this.#isChanging = true;
-    const aspired = this.#isUnloaded ? [] : this.#aspired;
-    const wanted = aspired.map(({ version }) => version);
-    const known = this.#versions.map(({ version }) => version);
     const isHeld = this.#aspired.length > 0 && this.#policy.isHeld(this.name);
-    for (const action of planVersions({ wanted, known, served: this.#served, isHeld })) {
+    const [wanted, known, isUnloaded] = [this.#aspired, this.#versions, this.#isUnloaded];
+    for (const action of planVersions({ wanted, known, isUnloaded, isHeld })) {
       const version = this.#manage(action.version);
       if (action.do === "drop") void version.drop();
-      else version.aspire(aspired.find((one) => one.version === action.version) as AspiredVersion);
+      else if (action.do === "aspire") version.aspire(action.files);
+      else version.describe(action.files);
     }
     this.#forgetEnded();
     this.#isChanging = false;
     if (!isHeld && this.isSettled) this.#warnOfLabels();
   }
 
+  get #aspired(): readonly AspiredVersion[] {
+    return this.#wish.versions;
+  }
+
+  get #wantedLabels(): Readonly<Record<string, bigint>> {
+    return this.#wish.labels ?? {};
+  }
+
   get #served(): readonly bigint[] {
-    return this.#versions.filter(({ servable }) => servable !== undefined).map(({ version }) => version);
+    return this.#versions.filter(({ isServed }) => isServed).map(({ version }) => version);
   }
 
   /** Logs the labels that are not assigned as they should be; each once, as long as that lasts. */
@@ -224,8 +215,8 @@ export class ManagedModel {
     const managed = new ManagedVersion(this.name, version, {
       policy: this.#policy,
       places: this.#places,
-      idleUnloadMs: () => this.#idleUnloadMs ?? this.#policy.loading.idleUnloadMs,
-      isPresent: (one) => this.#present.includes(one),
+      idleUnloadMs: () => this.#wish.idleUnloadMs ?? this.#policy.loading.idleUnloadMs,
+      isPresent: (one) => this.#wish.present?.includes(one) ?? this.#aspired.some((aspired) => aspired.version === one),
       log: this.#policy.log,
       change: (changed, isNews) => this.#change(changed, isNews),
     });
@@ -241,7 +232,7 @@ export class ManagedModel {
   }
 
   #route(): void {
-    this.#current = this.#versions.find(({ servable }) => servable !== undefined);
+    this.#current = this.#versions.find(({ isServed }) => isServed);
     const { allowLabelsForUnavailable: allowUnavailable } = this.#policy.loading;
     const [wanted, assigned] = [this.#wantedLabels, this.#labels];
     this.#labels = planLabels({ wanted, assigned, served: this.#served, allowUnavailable });

@@ -3,13 +3,14 @@ import { unlessAborted } from "../platform/async/cancel-source.ts";
 import type { AspiredVersion } from "./aspired-model.ts";
 import { type LoadRun, limitsOf } from "./load-run.ts";
 import type { ModelPlaces } from "./model-places.ts";
-import type { Step } from "./plan/loads.ts";
+import type { HooksAction } from "./plan/changes.ts";
+import type { LoadAction } from "./plan/loads.ts";
 import type { Servable } from "./servable.ts";
 import { ServedCopy } from "./served-copy.ts";
 import type { VersionContext } from "./version-context.ts";
 import { VersionNeeds } from "./version-needs.ts";
 import type { VersionState, VersionStatus } from "./version-status.ts";
-import { hasModelOf, keptFacts, type OutsideFacts, TargetPursuit, VersionTarget } from "./version-target.ts";
+import { keptUnder, TargetPursuit, VersionTarget } from "./version-target.ts";
 
 /** One version of a model, which is loaded, reloaded and unloaded, one change at a time, as its plan says. */
 export class ManagedVersion {
@@ -23,8 +24,6 @@ export class ManagedVersion {
   #failure: unknown;
   #generation = 0;
   #servable: ServedCopy | undefined;
-  /** The target whose files are those of the servable. */
-  #loaded: VersionTarget | undefined;
   /** The beginning of the last load, or of the last change of hooks alone, on the clock of performance.now(). */
   #hooksReadAt = 0;
   readonly #needs: VersionNeeds;
@@ -43,7 +42,13 @@ export class ManagedVersion {
     this.#on = on;
     this.#pursuit = new TargetPursuit({
       turns: on.policy.executor.turns,
-      facts: () => this.#changeFacts,
+      facts: () => ({
+        isLoading: this.#run?.isLoading === true,
+        isServed: this.isServed,
+        isHeld: this.#former?.leases.isHeld === true,
+        dependents: this.#policy.needed.dependents(this.model),
+      }),
+      hooks: () => ({ copy: this.#servable, readAt: this.#hooksReadAt }),
       load: (target, signal) => this.#load(target, signal),
       retire: () => this.#retire(),
       free: () => void this.#free(),
@@ -53,6 +58,7 @@ export class ManagedVersion {
       },
       // Its dependencies may have changed meanwhile.
       rest: () => this.checkNeeds(),
+      endHooks: (action) => this.#endHooks(action),
     });
   }
 
@@ -74,7 +80,7 @@ export class ManagedVersion {
 
   /** As {@link VersionNeeds.isLeaving}. */
   isLeaving(need: string): boolean {
-    return this.#needs.isLeaving(need, { next: this.#pursuit.target, loaded: this.#loaded });
+    return this.#needs.isLeaving(need, { next: this.#pursuit.target, loaded: this.#pursuit.loaded });
   }
 
   /** True while it has something left to finish, and is not wanted any more. */
@@ -87,9 +93,19 @@ export class ManagedVersion {
     return this.#needs.missing;
   }
 
+  /** The files that it should have; undefined = it should be unloaded. */
+  get aspired(): AspiredVersion | undefined {
+    return this.#pursuit.target.aspired;
+  }
+
   /** True when it should be loaded. */
   get isWanted(): boolean {
-    return this.#pursuit.target.aspired !== undefined;
+    return this.aspired !== undefined;
+  }
+
+  /** True while it answers, be it that it has to be loaded for that. */
+  get isServed(): boolean {
+    return this.#servable !== undefined;
   }
 
   /** The reason why the last load was rejected, until one succeeds. */
@@ -102,47 +118,28 @@ export class ManagedVersion {
     return this.#pursuit.target.isSettled;
   }
 
-  /**
-   * Loads these files, or their hooks alone if nothing else has changed, unless that is what it loads or has loaded,
-   * or failed to load, already.
-   */
+  /** Loads these files, or their hooks alone if nothing else has changed, unless that is what it has loaded already. */
   aspire(aspired: AspiredVersion): void {
-    if (this.#pursuit.target.aspired?.fingerprint === aspired.fingerprint) {
-      this.#pursuit.target.aspired = aspired;
-      return;
-    }
     const retries = aspired.refusal === undefined ? this.#policy.loading.loadRetries : 0;
-    void this.#pursuit.aim(new VersionTarget(aspired, { retries, mayKeepModel: true }));
+    void this.#pursuit.aim(new VersionTarget(aspired, { retries }));
+  }
+
+  /** Takes over how the files that it should have are described now. */
+  describe(aspired: AspiredVersion): void {
+    this.#pursuit.target.aspired = aspired;
   }
 
   /** Loads these files again, in one try. What was loaded answers until they do; it stays if this rejects. */
   reload(aspired: AspiredVersion): Promise<void> {
-    return this.#pursuit.aim(new VersionTarget(aspired));
+    return this.#pursuit.aim(new VersionTarget(aspired, { isOrdered: true }));
   }
 
   /**
-   * Replaces the hooks by their file as it is now, unless they were read after `since`, on the clock of
-   * performance.now(). Waits for a load that is under way, which may have read older ones. If the new ones fail, the
-   * old ones stay, the status gives the reason, and this throws it.
+   * Replaces the hooks by their file as it is now, once a load that is under way is over, unless they were read after
+   * `since`, on the clock of performance.now(). Rejects with the reason why the new ones fail: the old ones stay then.
    */
-  async reloadHooks(since = performance.now()): Promise<void> {
-    if (this.#pursuit.isBusy && !this.#pursuit.target.isSettled) await this.#pursuit.target.done;
-    if (this.#hooksReadAt >= since) return;
-    const servable = this.#servable;
-    if (servable === undefined || servable.sources().length === 0) return;
-    // Files that have been replaced and do not load have a reason of their own, unless they differ in the hooks alone.
-    const isLoaded = (target: VersionTarget) => target === this.#loaded || hasModelOf(target, this.#loaded);
-    const isCurrent = () => this.#servable === servable && isLoaded(this.#pursuit.target);
-    try {
-      await servable.reload();
-    } catch (reason) {
-      if (isCurrent()) this.#enter("AVAILABLE", reason);
-      throw reason;
-    }
-    if (!isCurrent()) return this.#loaded?.doubt();
-    this.#loaded = this.#pursuit.target;
-    this.#generation++;
-    this.#enter("AVAILABLE", undefined);
+  reloadHooks(since = performance.now()): Promise<void> {
+    return this.#pursuit.renewHooks(since);
   }
 
   /** Takes no new requests, finishes those under way, frees the model; resolves once it is freed. */
@@ -164,15 +161,6 @@ export class ManagedVersion {
     if (this.#needs.haveChangedSince(this.#servable)) void this.reload(aspired).catch(() => {});
   }
 
-  get #changeFacts(): OutsideFacts {
-    return {
-      isLoading: this.#run?.isLoading === true,
-      isServed: this.#servable !== undefined,
-      isHeld: this.#former?.leases.isHeld === true,
-      dependents: this.#policy.needed.dependents(this.model),
-    };
-  }
-
   #load(target: VersionTarget, signal: AbortSignal): void {
     this.#needs.begin(target.aspired?.needs ?? []);
     if (this.#servable === undefined) this.#enter("START", undefined);
@@ -182,26 +170,15 @@ export class ManagedVersion {
       signal,
       limits: limitsOf(this, target.retries, this.#policy.loading),
       facts: () => ({
-        ...keptFacts(target, this.#loaded, this.#servable),
+        kept: keptUnder(target, this.#pursuit.loaded, this.#servable),
         hasNeeds: this.#needs.names.length > 0,
         lack: () => this.#needs.lack(target.aspired?.needsVersions === true),
         isFetched: target.aspired?.prepare !== undefined,
         isWanted: this.#pursuit.target === target,
       }),
-      prepare: (step) => this.#prepare(step, target, signal),
-      onProblem: (problem) => {
-        if (problem !== undefined) this.#fail(target, this.#needs.tell(problem), "START");
-        else if (this.#needs.wasTold(this.#failure)) this.#failure = undefined;
-      },
-      onKeep: () => this.#reach(target),
-      onLoad: () => {
-        if (this.#servable === undefined) this.#enter("LOADING", this.#failure);
-        this.#hooksReadAt = performance.now();
-      },
-      onFailure: (reason, isTriedAgain) => {
-        this.#hooksReadAt = 0;
-        this.#fail(target, reason, isTriedAgain ? "LOADING" : "END");
-      },
+      prepare: async (step) =>
+        step === "hooks" ? this.#replaceHooks(target, signal) : target.aspired?.prepare?.(signal),
+      onAction: (action) => this.#show(action, target),
     });
     void this.#run.result
       .catch(() => undefined)
@@ -212,38 +189,56 @@ export class ManagedVersion {
       });
   }
 
+  /** Changes the status as a load goes on. */
+  #show(action: LoadAction, target: VersionTarget): void {
+    if (action.do === "tell") this.#fail(target, this.#needs.tell(action), "START");
+    else if (action.do === "go on" && this.#needs.wasTold(this.#failure)) this.#failure = undefined;
+    else if (action.do === "keep") this.#reach(target, 0);
+    else if (action.do === "fail") this.#fail(target, action.reason, action.isTriedAgain ? "LOADING" : "END");
+    else if (action.do === "load" || (action.do === "prepare" && action.step === "files")) {
+      if (this.#servable === undefined) this.#enter("LOADING", this.#failure);
+    }
+    if (action.do === "load") this.#hooksReadAt = performance.now();
+    if (action.do === "fail") this.#hooksReadAt = 0;
+  }
+
   #replace(target: VersionTarget, loaded: Servable): void {
     this.#former = this.#servable;
     this.#servable = this.#onDemand(loaded);
-    this.#generation++;
     this.#needs.load(target.aspired?.needs);
     this.#reach(target);
-  }
-
-  async #prepare(step: Step, target: VersionTarget, signal: AbortSignal): Promise<void> {
-    if (step === "hooks") return this.#replaceHooks(target, signal);
-    if (this.#servable === undefined) this.#enter("LOADING", this.#failure);
-    await target.aspired?.prepare?.(signal);
   }
 
   /** Requests that have begun end with the old hooks; they are not waited for if something else is wanted. */
   async #replaceHooks(target: VersionTarget, signal: AbortSignal): Promise<void> {
     this.#hooksReadAt = performance.now();
-    this.#loaded?.doubt();
+    this.#pursuit.loaded?.doubt();
     await unlessAborted((this.#servable as ServedCopy).reload(), signal);
-    this.#generation++;
     this.#reach(target);
   }
 
-  #reach(target: VersionTarget): void {
-    this.#loaded = target;
+  /** `loads`: number of loads that this took. */
+  #reach(target: VersionTarget, loads = 1): void {
     target.reach();
+    this.#serve(target, loads);
+  }
+
+  #serve(target: VersionTarget, loads: number): void {
+    this.#generation += loads;
+    this.#pursuit.loaded = target;
     this.#enter("AVAILABLE", undefined);
+  }
+
+  #endHooks(action: HooksAction): void {
+    if (action.do === "reach") this.#serve(this.#pursuit.target, 1);
+    if (action.do !== "refuse") return;
+    if (action.isTold) this.#enter("AVAILABLE", action.reason);
+    throw action.reason;
   }
 
   /** A servable that is unloaded while idle, unless its files were replaced or are gone: it would not load then. */
   #onDemand(loaded: Servable): ServedCopy {
-    const isCurrent = () => this.#pursuit.target === this.#loaded;
+    const isCurrent = () => this.#pursuit.target === this.#pursuit.loaded;
     const servable: ServedCopy = new ServedCopy(loaded, {
       ...this.#on,
       mayPark: () => isCurrent() && this.#on.isPresent(this.version),
@@ -251,7 +246,7 @@ export class ManagedVersion {
       load: (order) => {
         // A replaced copy is loaded for its last requests alone.
         const facts = () => ({ isWanted: this.#servable === servable || !servable.leases.isIdle });
-        const version = () => this.#loaded?.aspired as AspiredVersion;
+        const version = () => this.#pursuit.loaded?.aspired as AspiredVersion;
         const limits = limitsOf(this, 0, this.#policy.loading);
         return this.#policy.executor.load({ ...order, version, limits, facts });
       },

@@ -5,6 +5,7 @@ import { Catalog } from "./catalog.ts";
 import type { UnloadOptions } from "./inference-service.ts";
 import { ManagedModel, type ModelPolicy } from "./managed-model.ts";
 import { NeededModels } from "./needed-models.ts";
+import { planModels } from "./plan/versions.ts";
 import { RequestedLoads } from "./requested-loads.ts";
 import type { Servable } from "./servable.ts";
 import type { VersionStatus } from "./version-status.ts";
@@ -71,11 +72,13 @@ export class ModelManager {
   aspire(models: readonly AspiredModel[]): void {
     if (this.#isClosed) return;
     assertDistinct(models);
-    const names = new Set(models.map(({ name }) => name));
-    for (const model of this.catalog.models()) if (!names.has(model.name)) model.aspire({ versions: [] });
-    const isLast = ({ name }: AspiredModel) => name === this.#last;
-    const ordered = [...models.filter((model) => !isLast(model)), ...models.filter(isLast)];
-    for (const model of ordered) this.#manage(model).aspire(model);
+    const given = new Map(models.map((model) => [model.name, model]));
+    const known = this.catalog.models().map(({ name }) => name);
+    for (const { name } of planModels({ wanted: [...given.keys()], known, last: this.#last })) {
+      const model = given.get(name);
+      if (model === undefined) this.catalog.get(name)?.aspire({ versions: [] });
+      else this.#manage(model).aspire(model);
+    }
     this.#check();
   }
 

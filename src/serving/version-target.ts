@@ -9,10 +9,16 @@ import {
   type ChangeEvent,
   type ChangeFacts,
   changeWakeOf,
+  type HooksAction,
+  type HooksFacts,
+  type HooksWish,
+  haveSameModel,
+  type Kept,
+  keptOf,
   mayBegin,
   planChange,
+  planHooks,
 } from "./plan/changes.ts";
-import type { LoadFacts } from "./plan/loads.ts";
 import type { ServedCopy } from "./served-copy.ts";
 import type { Planned, Turns } from "./turns.ts";
 
@@ -22,16 +28,16 @@ export class VersionTarget {
   aspired: AspiredVersion | undefined;
   /** Further attempts after a load has failed. */
   readonly retries: number;
-  /** True if a loaded model may stay if only its hooks have changed. */
-  readonly mayKeepModel: boolean;
+  /** True if they are loaded also where they serve already. */
+  readonly isOrdered: boolean;
   readonly #done = createDeferred<void>();
   #isSettled = false;
   #isInDoubt = false;
 
-  constructor(aspired: AspiredVersion | undefined, { retries = 0, mayKeepModel = false } = {}) {
+  constructor(aspired: AspiredVersion | undefined, { retries = 0, isOrdered = false } = {}) {
     this.aspired = aspired;
     this.retries = retries;
-    this.mayKeepModel = mayKeepModel;
+    this.isOrdered = isOrdered;
   }
 
   /** True once it is reached, or the first attempt has failed. */
@@ -73,7 +79,7 @@ export class VersionTarget {
 }
 
 /** Facts about a version's change besides those about its targets. */
-export interface OutsideFacts extends Pick<ChangeFacts, "isServed" | "isHeld" | "dependents"> {
+interface OutsideFacts extends Pick<ChangeFacts, "isServed" | "isHeld" | "dependents"> {
   /** True while files are being loaded. */
   readonly isLoading: boolean;
 }
@@ -82,6 +88,8 @@ export interface OutsideFacts extends Pick<ChangeFacts, "isServed" | "isHeld" | 
 interface Pursuer {
   readonly turns: Turns;
   readonly facts: () => OutsideFacts;
+  /** The copy that answers, and the last time at which its hooks began to be read. */
+  readonly hooks: () => { readonly copy: ServedCopy | undefined; readonly readAt: number };
   /** Loads what a target is about; the signal aborts once that is not wanted any more. */
   load(target: VersionTarget, signal: AbortSignal): void;
   /** Lets nothing answer from now on. */
@@ -92,6 +100,14 @@ interface Pursuer {
   end(target: VersionTarget): void;
   /** Called once no change is left to make. */
   rest(): void;
+  /** Ends a wish for other hooks; throws the reason if they are refused. */
+  endHooks(action: HooksAction): void;
+}
+
+/** The copy that gets other hooks, and the target as they began to be read. */
+interface Replaced {
+  readonly copy: ServedCopy;
+  readonly target: VersionTarget;
 }
 
 /** Brings a version to the latest target that was set, as the plan of changes says. */
@@ -99,6 +115,8 @@ export class TargetPursuit implements Planned {
   readonly #on: Pursuer;
   #change: Change = { is: "none" };
   #target = new VersionTarget(undefined);
+  /** The target whose files are those of what answers, or did last. */
+  loaded: VersionTarget | undefined;
   /** The target that the change is for, or the last one was. */
   #begun = this.#target;
   /** Ends its load. */
@@ -147,6 +165,35 @@ export class TargetPursuit implements Planned {
     this.#on.turns.takeSoon(this);
   }
 
+  /** Has the hooks of what answers read again, unless they were after `since`; settles as that does. */
+  async renewHooks(since: number): Promise<void> {
+    let wish: HooksWish = { is: "asked", since };
+    for (let replaced: Replaced | undefined; ; ) {
+      const action = planHooks(wish, this.#hooksFacts(replaced), performance.now());
+      if (action?.do === "await the load") await this.#target.done;
+      else if (action?.do === "replace") {
+        const copy = this.#on.hooks().copy as ServedCopy;
+        replaced = { copy, target: this.#target };
+        wish = await copy.reload().then(
+          () => ({ is: "replaced" }) as const,
+          (reason) => ({ is: "failed", reason }) as const,
+        );
+      } else if (action?.do === "doubt") return this.loaded?.doubt();
+      else return action && this.#on.endHooks(action);
+    }
+  }
+
+  #hooksFacts(replaced: Replaced | undefined): HooksFacts {
+    const { copy, readAt } = this.#on.hooks();
+    const [target, loaded] = [this.#target, this.loaded];
+    const isSame = copy === replaced?.copy && target === replaced?.target;
+    return {
+      isLoading: this.isBusy && !target.isSettled,
+      ...{ readAt, hasFile: copy !== undefined && copy.sources().length > 0 },
+      isCurrent: isSame && (target === loaded || haveSameModel(target.aspired, loaded?.aspired)),
+    };
+  }
+
   follow(): number {
     for (;;) {
       const now = performance.now();
@@ -185,20 +232,18 @@ export class TargetPursuit implements Planned {
   }
 }
 
-/** Facts of a load about the files that are loaded already. */
-export function keptFacts(
-  target: VersionTarget,
+/** The part of a copy that stays under a target's files. */
+export function keptUnder(
+  { aspired: wanted, isOrdered }: VersionTarget,
   loaded: VersionTarget | undefined,
-  servable: ServedCopy | undefined,
-): Pick<LoadFacts, "isServed" | "hooksAlone"> {
-  if (!target.mayKeepModel || servable === undefined) return { isServed: false, hooksAlone: false };
-  const isServed = loaded?.isInDoubt === false && target.aspired?.fingerprint === loaded.aspired?.fingerprint;
-  const isSameModel = hasModelOf(target, loaded);
-  return { isServed, hooksAlone: isSameModel && servable.isLoaded && servable.sources().length > 0 };
-}
-
-/** True if the files of two targets are known to differ in their hooks at most. */
-export function hasModelOf({ aspired }: VersionTarget, other: VersionTarget | undefined): boolean {
-  const print = aspired?.modelFingerprint;
-  return print !== undefined && print === other?.aspired?.modelFingerprint;
+  copy: ServedCopy | undefined,
+): Kept {
+  const hasHooks = copy?.isLoaded === true && copy.sources().length > 0;
+  return keptOf({
+    wanted,
+    served: copy && loaded?.aspired,
+    isOrdered,
+    isInDoubt: loaded?.isInDoubt === true,
+    hasHooks,
+  });
 }

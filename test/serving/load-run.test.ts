@@ -4,6 +4,7 @@ import { createSilentLogger } from "../../src/observability/logger.ts";
 import { createDeferred } from "../../src/platform/async/promises.ts";
 import { Executor } from "../../src/serving/executor.ts";
 import type { LoadOrder } from "../../src/serving/load-run.ts";
+import type { LoadAction } from "../../src/serving/plan/loads.ts";
 import type { Servable } from "../../src/serving/servable.ts";
 
 const NEVER = new AbortController().signal;
@@ -106,7 +107,7 @@ describe("loads over one place", () => {
       throw new Error("no promise");
     };
     await expect(order(broken)).rejects.toThrow("no promise");
-    const failing = { onFailure: broken };
+    const failing = { onAction: ({ do: what }: LoadAction) => void (what === "fail" && broken()) };
     await expect(order(async () => Promise.reject(new Error("no file")), failing)).rejects.toThrow("no file");
     expect(await order(async () => loaded)).toBe(loaded);
   });

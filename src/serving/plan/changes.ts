@@ -17,6 +17,41 @@ export type Change =
   /** Nothing has followed from its end yet. */
   | { readonly is: "over" };
 
+/** Files of a version, by what tells them from others. */
+export interface Files {
+  readonly fingerprint: string;
+  /** The same without the content of their hook file; absent = that is not known apart. */
+  readonly modelFingerprint?: string | undefined;
+}
+
+/** The part of what answers that stays if other files are wanted: its `model`, if they differ in their hooks alone. */
+export type Kept = "all" | "model" | "nothing";
+
+/** Files that are wanted, and what answers until now. */
+export interface KeptSeen {
+  readonly wanted: Files | undefined;
+  /** The files of what answers; undefined = nothing does. */
+  readonly served: Files | undefined;
+  /** True if it has to be loaded again, whatever its files. */
+  readonly isOrdered: boolean;
+  /** True if it may have other hooks than its files have: a change of them has begun, and may have been given up. */
+  readonly isInDoubt: boolean;
+  /** True if it is in memory, and has a hook file. */
+  readonly hasHooks: boolean;
+}
+
+/** The part of what answers that stays under the files that are wanted. */
+export function keptOf({ wanted, served, isOrdered, isInDoubt, hasHooks }: KeptSeen): Kept {
+  if (isOrdered || wanted === undefined || served === undefined) return "nothing";
+  if (wanted.fingerprint === served.fingerprint && !isInDoubt) return "all";
+  return hasHooks && haveSameModel(wanted, served) ? "model" : "nothing";
+}
+
+/** True if files are known to differ in their hooks at most. */
+export function haveSameModel(one: Files | undefined, other: Files | undefined): boolean {
+  return one?.modelFingerprint !== undefined && one.modelFingerprint === other?.modelFingerprint;
+}
+
 /** Everything outside a change that decides about it, looked at just before it is planned. */
 export interface ChangeFacts {
   /** True if another decision counts than the one that the change, or the last one, is for. */
@@ -139,3 +174,46 @@ export function afterChangeAction(change: Change, action: ChangeAction, now: num
 function retire(now: number, isLast: boolean): Change {
   return { is: "retiring", until: now + RETIRE_MS, isLast };
 }
+
+/** A wish that the hooks of what answers are read again, beside any change. */
+export type HooksWish =
+  | { readonly is: "asked"; readonly since: number }
+  | { readonly is: "replaced" }
+  | { readonly is: "failed"; readonly reason: unknown };
+
+/** Everything outside such a wish that decides about it. */
+export interface HooksFacts {
+  /** True while a load goes on that may have read older ones. */
+  readonly isLoading: boolean;
+  /** The last time at which they began to be read. */
+  readonly readAt: number;
+  /** True if something answers that has a hook file. */
+  readonly hasFile: boolean;
+  /** True if the copy that got them answers still, nothing else is wanted since, and its files differ in hooks alone. */
+  readonly isCurrent: boolean;
+}
+
+type HooksDeed =
+  /** `doubt`: the copy may have other hooks than its files. */
+  | { readonly do: "await the load" | "keep" | "replace" | "reach" | "doubt" }
+  /** `isTold`: it is also the error of the version. */
+  | { readonly do: "refuse"; readonly reason: unknown; readonly isTold: boolean };
+
+/** Something to be done for such a wish, and the row that says so. */
+export type HooksAction = InRow<HooksDeed>;
+
+const hooksRow = rowsFor<HooksWish, HooksFacts, HooksDeed>();
+
+/** The action that such a wish needs, by the first row that holds; there always is one. */
+export const planHooks = firstOf([
+  hooksRow("C12", ["asked"], { when: (_, { isLoading }) => isLoading, act: () => ({ do: "await the load" }) }),
+  hooksRow("C13", ["asked"], {
+    when: ({ since }, { readAt, hasFile }) => readAt >= since || !hasFile,
+    act: () => ({ do: "keep" }),
+  }),
+  hooksRow("C14", ["asked"], { act: () => ({ do: "replace" }) }),
+  hooksRow("C15", ["replaced"], { when: (_, { isCurrent }) => isCurrent, act: () => ({ do: "reach" }) }),
+  hooksRow("C16", ["replaced"], { act: () => ({ do: "doubt" }) }),
+  // Files that have been replaced and do not load have a reason of their own, unless they differ in the hooks alone.
+  hooksRow("C17", ["failed"], { act: ({ reason }, { isCurrent }) => ({ do: "refuse", reason, isTold: isCurrent }) }),
+]);

@@ -1,4 +1,5 @@
 import { type ErrorCode, ServingError } from "../../errors.ts";
+import type { Kept } from "./changes.ts";
 import { firstOf, type InRow, rowsFor } from "./table.ts";
 
 /** One load of a version: from its order through its tries to its end. */
@@ -61,10 +62,7 @@ type TextFor = (hears: (model: string) => boolean) => string;
 
 /** Everything outside a load that decides about it, looked at just before it is planned. */
 export interface LoadFacts {
-  /** True if its files serve already. */
-  readonly isServed: boolean;
-  /** True if what serves needs other hooks alone. */
-  readonly hooksAlone: boolean;
+  readonly kept: Kept;
   /** True if its stages name other models. */
   readonly hasNeeds: boolean;
   /** Looks for one of them that cannot answer. */
@@ -139,12 +137,12 @@ const plan = firstOf([
   }),
   // Something else was wanted meanwhile, and has not begun.
   row("L0", ["due"], {
-    when: ({ after }, { isServed }) => after === undefined && isServed,
+    when: ({ after }, { kept }) => after === undefined && kept === "all",
     act: () => ({ do: "keep" }),
   }),
   // The model stays, whatever it needs, and takes no place.
   row("L2", ["due"], {
-    when: ({ after }, { hooksAlone }) => after === undefined && hooksAlone,
+    when: ({ after }, { kept }) => after === undefined && kept === "model",
     act: () => ({ do: "prepare", step: "hooks" }),
   }),
   // Before it takes a place, which the models that it needs have to have too.

@@ -1,42 +1,95 @@
+import type { Files } from "./changes.ts";
+
+/** The names of the models that should be served, in their order, and of those that are known. */
+export interface ModelsSeen {
+  readonly wanted: readonly string[];
+  readonly known: readonly string[];
+  /** Name of a model that is loaded after all others. */
+  readonly last?: string | undefined;
+}
+
+/** Something to be done with one model, and the row that says so. `drop`: none of its versions should be served. */
+export interface ModelAction {
+  readonly row: string;
+  readonly do: "aspire" | "drop";
+  readonly name: string;
+}
+
+/** The actions that models need, in order: what nobody wants any more gives way to what is loaded. */
+export function planModels({ wanted, known, last }: ModelsSeen): readonly ModelAction[] {
+  const names = new Set(wanted);
+  const isLast = (name: string) => name === last;
+  return [
+    // M1: it is not wanted any more.
+    ...known.filter((name) => !names.has(name)).map((name) => ({ row: "M1", do: "drop", name }) as const),
+    // M2: it is wanted. M3: so is the one that others do not wait for.
+    ...wanted.filter((name) => !isLast(name)).map((name) => ({ row: "M2", do: "aspire", name }) as const),
+    ...wanted.filter(isLast).map((name) => ({ row: "M3", do: "aspire", name }) as const),
+  ];
+}
+
+/** A version that should be served, with its files. */
+interface WantedVersion extends Files {
+  readonly version: bigint;
+}
+
+/** A version as it is. */
+interface KnownVersion {
+  readonly version: bigint;
+  /** The files that it should have by the last action on it; undefined = it should be unloaded. */
+  readonly aspired: Files | undefined;
+  /** True if it answers requests. */
+  readonly isServed: boolean;
+}
+
 /** The versions of one model, as they are wanted and as they are. */
-export interface VersionsSeen {
-  /** Those that should be served, highest first; none once a client has unloaded the model. */
-  readonly wanted: readonly bigint[];
+export interface VersionsSeen<Wanted extends WantedVersion = WantedVersion> {
+  /** Those that should be served, highest first. */
+  readonly wanted: readonly Wanted[];
   /** Every listed version. */
-  readonly known: readonly bigint[];
-  /** Those that answer requests. */
-  readonly served: readonly bigint[];
+  readonly known: readonly KnownVersion[];
+  /** True once a client has unloaded the model: none is wanted then. */
+  readonly isUnloaded: boolean;
   /** True while a load on request is about to begin, which loads all that is wanted itself. */
   readonly isHeld: boolean;
 }
 
-/** Something to be done with one version, and the row that says so. */
-export interface VersionAction {
-  readonly row: string;
-  /** `aspire`: it should be as it is wanted; `drop`: it should be unloaded. Neither changes one that is so already. */
-  readonly do: "aspire" | "drop";
-  readonly version: bigint;
-}
+/**
+ * Something to be done with one version, and the row that says so. `aspire`: it should have these files; `describe`: it
+ * should have had them already, as they were described before; `drop`: it should be unloaded.
+ */
+export type VersionAction<Wanted extends WantedVersion = WantedVersion> =
+  | { readonly row: string; readonly do: "aspire" | "describe"; readonly version: bigint; readonly files: Wanted }
+  | { readonly row: string; readonly do: "drop"; readonly version: bigint };
 
 /**
  * The actions that versions of a model need, in order. It stays available: one that answers goes once another does, of
  * those that are wanted. If 3 and 1 are wanted and 1 answers, 2 goes as soon as 3 is listed, whether 3 loads or fails.
  * A label is no reason to keep a version: which are wanted is said elsewhere.
  */
-export function planVersions({ wanted, known, served, isHeld }: VersionsSeen): readonly VersionAction[] {
+export function planVersions<Wanted extends WantedVersion>(
+  seen: VersionsSeen<Wanted>,
+): readonly VersionAction<Wanted>[] {
+  const { known, isUnloaded, isHeld } = seen;
   // V1: the failure of such a load is reported by that, and would start it again.
-  if (isHeld) return [];
-  // V2: it is wanted.
-  const aspired = wanted.map((version) => ({ row: "V2", do: "aspire", version }) as const);
-  const others = known.filter((version) => !wanted.includes(version));
-  const answers = wanted.length === 0 || wanted.some((version) => served.includes(version));
+  if (isHeld && seen.wanted.length > 0) return [];
+  const wanted = new Map<bigint, Wanted>(isUnloaded ? [] : seen.wanted.map((files) => [files.version, files]));
+  const aspired = new Map(known.map((version) => [version.version, version.aspired]));
+  // V2: other files are wanted of it than those that it should have. V5: the same, whether they have loaded or failed.
+  const up = Array.from(wanted, ([version, files]) =>
+    aspired.get(version)?.fingerprint === files.fingerprint
+      ? ({ row: "V5", do: "describe", version, files } as const)
+      : ({ row: "V2", do: "aspire", version, files } as const),
+  );
+  const answers = wanted.size === 0 || known.some(({ version, isServed }) => isServed && wanted.has(version));
   // V3: it is not wanted, and does not answer. V4: it does, and so does one that is wanted, or none is.
-  // It stays as long as it is the only one: that has no row.
-  const dropped = others.flatMap((version) => {
-    if (!served.includes(version)) return { row: "V3", do: "drop", version } as const;
+  // It stays as long as it is the only one: that has no row, and neither has what goes already.
+  const down = known.flatMap(({ version, aspired: files, isServed }) => {
+    if (files === undefined || wanted.has(version)) return [];
+    if (!isServed) return { row: "V3", do: "drop", version } as const;
     return answers ? ({ row: "V4", do: "drop", version } as const) : [];
   });
-  return [...aspired, ...dropped];
+  return [...up, ...down];
 }
 
 /** The labels of a model, as they should be and as they are. */

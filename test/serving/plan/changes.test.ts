@@ -6,7 +6,9 @@ import {
   type ChangeEvent,
   type ChangeFacts,
   changeWakeOf,
+  keptOf,
   planChange,
+  planHooks,
 } from "../../../src/serving/plan/changes.ts";
 
 const NOW = 100_000;
@@ -127,4 +129,57 @@ test("a change goes from its decision to its end, and the next begins then", () 
     "end: over",
     "load: loading",
   ]);
+});
+
+describe("what answers, and other files", () => {
+  const files = { a1: toPrint("a", 1), a2: toPrint("a", 2), b1: toPrint("b", 1), plain: { fingerprint: "plain" } };
+
+  test.each([
+    ["a1", "a1", "", "all"],
+    ["plain", "plain", "", "all"],
+    ["a1", "a1", "ordered", "nothing"],
+    ["a1", "a1", "in doubt, with hooks", "model"],
+    ["plain", "plain", "in doubt, with hooks", "nothing"],
+    ["a2", "a1", "with hooks", "model"],
+    ["a2", "a1", "with hooks, ordered", "nothing"],
+    ["a2", "a1", "", "nothing"],
+    ["b1", "a1", "with hooks", "nothing"],
+    ["plain", "a1", "with hooks", "nothing"],
+  ] as const)("%s, where %s answers %s: %s stays", (wanted, served, words, expected) => {
+    const is = { isOrdered: words.includes("ordered"), isInDoubt: words.includes("doubt") };
+    const seen = { wanted: files[wanted], served: files[served], hasHooks: words.includes("hooks"), ...is };
+    expect(keptOf(seen)).toBe(expected);
+    expect(keptOf({ ...seen, served: undefined })).toBe("nothing");
+  });
+});
+
+/** The files of a model with one of its hook files. */
+function toPrint(modelFingerprint: string, hooks: number) {
+  return { fingerprint: `${modelFingerprint}${hooks}`, modelFingerprint };
+}
+
+describe("hooks that are wanted to be read again", () => {
+  const wishes = { asked: { is: "asked", since: NOW }, replaced: { is: "replaced" } } as const;
+  const failed = { is: "failed", reason: "no file" } as const;
+
+  test.each([
+    ["asked", "loading, read before, a file", "C12 await the load"],
+    ["asked", "read before, a file", "C14 replace"],
+    ["asked", "read since, a file", "C13 keep"],
+    ["asked", "read before", "C13 keep"],
+    ["replaced", "current", "C15 reach"],
+    ["replaced", "loading", "C16 doubt"],
+    ["failed", "current", "C17 refuse, and tell"],
+    ["failed", "", "C17 refuse"],
+  ] as const)("which are %s, with %j: %s", (is, words, expected) => {
+    const facts = {
+      isLoading: words.includes("loading"),
+      readAt: words.includes("since") ? NOW : NOW - 1,
+      hasFile: words.includes("file"),
+      isCurrent: words.includes("current"),
+    };
+    const action = planHooks(is === "failed" ? failed : wishes[is], facts, NOW);
+    const isTold = action?.do === "refuse" && action.isTold;
+    expect(`${action?.row} ${action?.do}${isTold ? ", and tell" : ""}`).toBe(expected);
+  });
 });

@@ -14,8 +14,7 @@ import {
 const NOW = 100_000;
 const ORDER = orderLoad({ version: 3n, timeoutMs: 5000, retries: 2, maxPauseMs: 3000 });
 const PLAIN: LoadFacts = {
-  isServed: false,
-  hooksAlone: false,
+  kept: "nothing",
   hasNeeds: false,
   lack: () => undefined,
   isFetched: false,
@@ -52,8 +51,7 @@ function toLoad(words: string): Load {
 function toFacts(words: string): LoadFacts {
   const is = (name: string) => words.includes(name);
   return {
-    isServed: is("served"),
-    hooksAlone: is("hooks alone"),
+    kept: is("served") ? "all" : is("hooks alone") ? "model" : "nothing",
     hasNeeds: is("needs"),
     lack: () => (is("lacks") ? { textFor: () => "It needs b.", isSettled: is("lacks for good") } : undefined),
     isFetched: is("fetched"),
@@ -188,7 +186,7 @@ describe("the way of a load", () => {
   });
 
   test("is over once its hooks are replaced alone, whatever else it has", () => {
-    const facts = { ...PLAIN, hooksAlone: true, hasNeeds: true };
+    const facts = { ...PLAIN, kept: "model", hasNeeds: true } as const;
     expect(follow(ORDER, [{ is: "prepared" }], facts)).toEqual(["L2 prepare hooks", "prepared:", "L8 serve"]);
   });
 

@@ -1,32 +1,60 @@
 import { describe, expect, test } from "vitest";
-import { labelProblems, planLabels, planVersions } from "../../../src/serving/plan/versions.ts";
+import { labelProblems, planLabels, planModels, planVersions } from "../../../src/serving/plan/versions.ts";
 
 /** Versions by their numbers: `3 1`. */
 const toVersions = (words: string) => words.split(" ").filter(Boolean).map(BigInt);
 
-/** The actions on the versions of a model that lists `known`, of which those in `served` answer. */
-function planned(wanted: string, known: string, served: string, isHeld = false): string {
-  const seen = { wanted: toVersions(wanted), known: toVersions(known), served: toVersions(served), isHeld };
-  return planVersions(seen)
+/** Versions with their files by words: `3b 1a` are wanted, or known: `2a` should be loaded, `2` not, `2a!` answers. */
+const toFiles = (words: string) =>
+  [...words.matchAll(/(\d+)([a-z]?)(!?)/g)].map(([, version = "0", fingerprint = "", mark]) => {
+    const aspired = fingerprint === "" ? undefined : { fingerprint };
+    return { version: BigInt(version), fingerprint, aspired, isServed: mark === "!" };
+  });
+
+/** The actions on the versions of a model. */
+function planned(wanted: string, known: string, { isHeld = false, isUnloaded = false } = {}): string {
+  return planVersions({ wanted: toFiles(wanted), known: toFiles(known), isHeld, isUnloaded })
     .map(({ row, do: what, version }) => `${row} ${what} ${version}`)
     .join(", ");
 }
 
 describe("the versions of a model", () => {
   test.each([
-    ["first loaded", "2 1", "", "", "V2 aspire 2, V2 aspire 1"],
-    ["as they are wanted", "2 1", "2 1", "2 1", "V2 aspire 2, V2 aspire 1"],
-    ["replaced by one that loads: what answers stays meanwhile", "2", "2 1", "1", "V2 aspire 2"],
-    ["replaced by one that has failed: what answers stays", "2", "2 1", "1", "V2 aspire 2"],
-    ["replaced by one that answers", "2", "2 1", "2 1", "V2 aspire 2, V4 drop 1"],
-    ["given up before they answered", "2", "2 1", "", "V2 aspire 2, V3 drop 1"],
-    ["removed, or unloaded by a client", "", "2 1", "2", "V4 drop 2, V3 drop 1"],
-  ])("that are %s (%j of %j, with %j served): %s", (_, wanted, known, served, expected) => {
-    expect(planned(wanted, known, served)).toBe(expected);
+    ["first loaded", "2a 1a", "", "V2 aspire 2, V2 aspire 1"],
+    ["as they are wanted", "2a 1a", "2a! 1a!", "V5 describe 2, V5 describe 1"],
+    ["loading or failed with the files that are wanted", "2a", "2a", "V5 describe 2"],
+    ["edited", "2b 1a", "2a! 1a!", "V2 aspire 2, V5 describe 1"],
+    ["wanted again while they end", "2a", "2!", "V2 aspire 2"],
+    ["replaced by one that loads, or has failed: what answers stays", "2a", "2a 1a!", "V5 describe 2"],
+    ["replaced by one that answers", "2a", "2a! 1a!", "V5 describe 2, V4 drop 1"],
+    ["replaced by one that answers with its former files", "2b", "2a! 1a!", "V2 aspire 2, V4 drop 1"],
+    ["given up before they answered", "2a", "2a 1a", "V5 describe 2, V3 drop 1"],
+    ["removed", "", "2a! 1a", "V4 drop 2, V3 drop 1"],
+    ["going already", "", "2! 1", ""],
+  ])("that are %s (%j, known %j): %s", (_, wanted, known, expected) => {
+    expect(planned(wanted, known)).toBe(expected);
   });
 
-  test("are left alone while a load on request is about to begin", () => {
-    expect(planned("2", "2 1", "2 1", true)).toBe("");
+  test("go once a client has unloaded the model, whatever is wanted", () => {
+    expect(planned("2a 1a", "2a! 1a", { isUnloaded: true })).toBe("V4 drop 2, V3 drop 1");
+  });
+
+  test("are left alone while a load on request is about to begin, unless none is wanted", () => {
+    expect(planned("2a", "2a! 1a!", { isHeld: true })).toBe("");
+    expect(planned("", "2a!", { isHeld: true })).toBe("V4 drop 2");
+  });
+});
+
+describe("the models of a server", () => {
+  test.each([
+    ["a b", "", "M2 aspire a, M2 aspire b"],
+    ["b c", "a b", "M1 drop a, M2 aspire b, M2 aspire c"],
+    ["last a", "last b", "M1 drop b, M2 aspire a, M3 aspire last"],
+    ["", "a last", "M1 drop a, M1 drop last"],
+  ])("of which %j are wanted, and %j known: %s", (wanted, known, expected) => {
+    const toNames = (words: string) => words.split(" ").filter(Boolean);
+    const actions = planModels({ wanted: toNames(wanted), known: toNames(known), last: "last" });
+    expect(actions.map(({ row, do: what, name }) => `${row} ${what} ${name}`).join(", ")).toBe(expected);
   });
 });
 
@@ -65,13 +93,13 @@ describe("the labels of a model", () => {
 
 describe("version 3 fails to load while 2 is served, and a label means 1", () => {
   test("which is wanted and answers: 2 goes, requests go to 1, and 3 is tried again as any load", () => {
-    expect(planned("3 1", "3 2 1", "2 1")).toBe("V2 aspire 3, V2 aspire 1, V4 drop 2");
+    expect(planned("3a 1a", "3a 2a! 1a!")).toBe("V5 describe 3, V5 describe 1, V4 drop 2");
     expect(labelled("stable 1", "stable 1", "2 1")).toBe("stable 1");
   });
 
   test("which is not wanted any more: 2 and 1 stay until 3 answers, and so does the label, which then means nothing", () => {
-    expect(planned("3", "3 2 1", "2 1")).toBe("V2 aspire 3");
-    expect(planned("3", "3 2 1", "3 2 1")).toBe("V2 aspire 3, V4 drop 2, V4 drop 1");
+    expect(planned("3a", "3a 2a! 1a!")).toBe("V5 describe 3");
+    expect(planned("3a", "3a! 2a! 1a!")).toBe("V5 describe 3, V4 drop 2, V4 drop 1");
     expect(labelled("stable 1", "stable 1", "3")).toBe("stable 1");
   });
 
