@@ -17,6 +17,12 @@ const LOSS_MS = 50;
 /** Time for which a request may wait for a place that nobody needs, in milliseconds. */
 const PATIENCE_MS = 8000;
 
+/** Time in which a request comes to its model, in milliseconds. */
+const SENT_MS = 200;
+
+/** Number of requests that wait nowhere else: as many as one thread takes. */
+const MOST_AT_MODEL = 32;
+
 /** A request of a client, from its beginning to its end. */
 export class HookAsk {
   readonly command: AskHooks;
@@ -37,6 +43,8 @@ export class HookAsk {
   /** The moment at which its last part was made, and at which it was told that others wait for its place. */
   madeAt = Number.POSITIVE_INFINITY;
   toldAt: number | undefined;
+  /** The moment since which it keeps a place from others without reading; infinite = it does not. */
+  inTheWaySince = Number.POSITIVE_INFINITY;
 
   constructor(command: AskHooks, sentAt: number) {
     this.command = command;
@@ -90,7 +98,10 @@ export class HookAsks {
     const ask = this.of(id);
     const { name: place } = thread;
     const { cancelledAt = Number.POSITIVE_INFINITY } = ask;
-    if (cancelledAt + 2 * LONGEST_MESSAGE_MS < this.#world.time.now && this.#world.isPrompt(thread))
+    // A model hears of it from the hook thread that has asked it.
+    const between = place.startsWith("model") ? Array.from(this.#world.process.workers, (worker) => worker.thread) : [];
+    const isTold = [thread, ...between].every((each) => this.#world.isPrompt(each));
+    if (cancelledAt + 2 * LONGEST_MESSAGE_MS < this.#world.time.now && isTold)
       this.#world.violate("H11", `request ${id} begins in ${place}, although its client has left`);
     this.#world.note(`request ${id} begins in ${place}`);
     if (++ask.begun > 1) this.#world.violate("H1", `request ${id} begins a second time, in ${place}`);
@@ -101,19 +112,23 @@ export class HookAsks {
   /** Checks that a client that does not read keeps its place from others for a while at most. */
   checkPlaces(): void {
     const { now } = this.#world.time;
-    const long = now - PATIENCE_MS;
-    const waiting = [...this.open.values()].find((ask) => ask.begun === 0 && ask.sentAt < long);
-    if (waiting === undefined || this.losses > 0) return;
-    const holders = [...this.open.values()].filter(({ begun }) => begun > 0);
-    const heldBy = (client: number) => holders.filter(({ command }) => command.client === client).length;
-    const fewest = heldBy(waiting.command.client);
-    for (const { command, madeAt, made, toldAt } of holders) {
-      const isStopped = command.reads === "stops" && madeAt < long && made < (command.parts ?? 0);
-      if (isStopped && toldAt === undefined && heldBy(command.client) > fewest)
-        this.#world.violate(
-          "S9",
-          `request ${waiting.command.id} waits for ${now - waiting.sentAt} ms, and the client of request ${command.id}, which does not read, is not told`,
-        );
+    const [held, waiting] = [new Map<number, number>(), new Set<number>()];
+    const heldBy = (client: number) => held.get(client) ?? 0;
+    for (const { begun, sentAt, command } of this.open.values()) {
+      if (begun > 0) held.set(command.client, heldBy(command.client) + 1);
+      else if (now - sentAt > SENT_MS) waiting.add(command.client);
+    }
+    const fewest = Math.min(...Array.from(waiting, heldBy));
+    // Of more, some wait for a thread, and those at the model may all be of one client.
+    const areAllThere = this.losses === 0 && this.open.size <= MOST_AT_MODEL;
+    for (const ask of this.open.values()) {
+      const { command, begun, made, toldAt, madeAt } = ask;
+      const isStopped = begun > 0 && command.reads === "stops" && made < (command.parts ?? 0);
+      const isInTheWay = areAllThere && isStopped && toldAt === undefined && heldBy(command.client) > fewest;
+      ask.inTheWaySince = isInTheWay ? Math.min(ask.inTheWaySince, now) : Number.POSITIVE_INFINITY;
+      if (now - Math.max(madeAt, ask.inTheWaySince) <= PATIENCE_MS) continue;
+      const who = `the client of request ${command.id}, which does not read`;
+      this.#world.violate("S9", `others wait for a place for ${PATIENCE_MS} ms, and ${who}, is not told`);
     }
   }
 

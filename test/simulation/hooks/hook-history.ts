@@ -1,4 +1,4 @@
-import { Random } from "../random.ts";
+import { Random, seedOf } from "../random.ts";
 import type { SceneCommand, SceneHistory } from "../threads/scene.ts";
 
 /**
@@ -57,6 +57,7 @@ interface HookKinds {
 
 /** A history that a seed decides. */
 export function makeHookHistory(seed: number, { parted }: HookKinds): HookHistory {
+  if (parted && new Random(seedOf(seed, "places are short")).is(0.15)) return makeShortOfPlaces(seed);
   const random = new Random(seed);
   const isWell = random.is(0.2);
   return {
@@ -81,6 +82,22 @@ export function makeHookHistory(seed: number, { parted }: HookKinds): HookHistor
           exits: random.of([0, 0, 0.1]),
           spins: random.of([0, 0, 0.05]),
         },
+  };
+}
+
+/** A history in which all goes well, but readers stop that hold places of a model for which others wait. */
+function makeShortOfPlaces(seed: number): HookHistory {
+  const random = new Random(seed);
+  const commands: AskHooks[] = [];
+  for (let [id, at] = [0, 0]; id < 24; id++, at += random.below(2000)) {
+    const [client, parts] = [random.below(3), 60 + random.below(20)];
+    const reads = random.of(["at once", "slowly", "stops"] as const);
+    commands.push({ at, id, do: "ask", client, kind: "x", parts, values: 1, reads });
+  }
+  return {
+    ...{ seed, workers: 1 + random.below(2), commands, parted: "model", loads: 0, hookTimeoutMs: 0 },
+    ...{ concurrency: 1 + random.below(2), delays: [0, 1], partMs: [0, 0, 1], partBytes: Number.POSITIVE_INFINITY },
+    ...{ runEnds: {}, startEnds: {} },
   };
 }
 

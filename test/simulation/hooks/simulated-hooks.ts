@@ -218,7 +218,10 @@ export class SimulatedHooks {
     if (end === "blocks") await thread.block(ms, name).over;
     else if (end === "spins") {
       this.#asks.losses++;
-      await thread.block(Number.POSITIVE_INFINITY, name).over;
+      const { over, end } = thread.block(Number.POSITIVE_INFINITY, name);
+      // One that runs native code is not terminated; hook threads are.
+      if (thread.name.startsWith("model")) this.#world.onHealed(end);
+      await over;
     } else if (end === "waits") await this.#never(signal);
     else await thread.wait(ms, name);
     if (end === "exits" || end === "crashes") await this.#die(worker, end);

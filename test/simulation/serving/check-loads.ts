@@ -1,6 +1,6 @@
 import type { VersionState } from "../../../src/serving/version-status.ts";
-import type { Limits, WishedModel } from "./history.ts";
-import { type Copy, printOf, type World } from "./world.ts";
+import { type History, type Limits, type WishedModel, wishesOf } from "./history.ts";
+import { type Copy, printOf, RETIRE_MS, type World } from "./world.ts";
 
 /** Time that a copy whose load nobody wants any more may take before another load begins, in milliseconds. */
 export const GRACE_MS = 1000;
@@ -69,4 +69,45 @@ export function checkMemory(world: World, { modelMemory }: Pick<Limits, "modelMe
   const bytes = inMemory.reduce((sum, { wish }) => sum + (wish.bytes ?? 1), 0);
   if (bytes > modelMemory)
     world.violate("P5", `${inMemory.map(({ title }) => title).join(", ")} take ${bytes} of ${modelMemory} bytes`);
+}
+
+/** P21: what answers gets other hooks without being loaded again. */
+export function checkHooksAlone(
+  world: World,
+  history: History,
+  { copy, served }: { readonly copy: Copy; readonly served: Copy },
+): void {
+  const hasBoth = served.hooks !== undefined && copy.hooks !== undefined;
+  // What was unloaded meanwhile may be loaded twice: for a request, and with its new hooks.
+  if (!hasBoth || served.hooks === copy.hooks || served.wish.print !== copy.wish.print || mayPark(history)) return;
+  world.violate("P21", `${copy.title} is loaded, though only its hooks are others than those of ${served.title}`);
+}
+
+/** A load that gets no memory, and who tells which copies give theirs. */
+interface Refused {
+  readonly copy: Copy;
+  readonly isParked: (copy: Copy) => boolean;
+}
+
+/** P22: no load is refused for want of memory that copies which leave are about to give, unless they do not. */
+export function checkRefused(world: World, history: History, { copy, isParked }: Refused): void {
+  const { copies, time } = world;
+  const { modelMemory } = history.limits;
+  if (mayIdle(history)) return;
+  const bytesOf = (some: readonly Copy[]) => some.reduce((sum, { wish }) => sum + (wish.bytes ?? 1), 0);
+  const waiting = copies.filter(({ state }) => state === "opening");
+  const leaving = copies.filter((one) => one.state === "closing" && one.isInMemory && isParked(one));
+  const inTime = leaving.filter(({ closedAt }) => time.now - closedAt < RETIRE_MS - GRACE_MS);
+  const least = bytesOf(copies.filter(({ isInMemory }) => isInMemory)) - bytesOf(inTime) + bytesOf(waiting);
+  if (inTime.length > 0 && least <= modelMemory)
+    world.violate("P22", `${copy.title} gets no memory, which ${inTime.map(({ title }) => title).join(", ")} leaves`);
+}
+
+function mayPark(history: History): boolean {
+  return history.limits.modelMemory > 0 || mayIdle(history);
+}
+
+/** True if what answers may be unloaded after an idle time. */
+function mayIdle(history: History): boolean {
+  return history.limits.idleUnloadMs > 0 || wishesOf(history).some(({ idleMs = 0 }) => idleMs > 0);
 }

@@ -191,7 +191,10 @@ class ManagerDoor implements Door {
     try {
       await copy.step("open", signal);
       if (!isThere(this.#wished, wish)) throw new ServingError("not_found", `the files of ${copy.title} are gone`);
-      const share = await memory.reserve({ what: copy.slot, bytes: wish.bytes ?? 1, signal });
+      const share = await memory.reserve({ what: copy.slot, bytes: wish.bytes ?? 1, signal }).catch((reason) => {
+        if (ServingError.from(reason).code === "resource_exhausted") world.onRefused(copy);
+        throw reason;
+      });
       release = share.release;
       await copy.step("load", signal);
       signal.throwIfAborted();

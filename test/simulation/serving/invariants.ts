@@ -1,5 +1,14 @@
 import type { VersionState, VersionStatus } from "../../../src/serving/version-status.ts";
-import { checkMemory, checkNeeds, checkPlaces, checkWanted, GRACE_MS, waitsInVain } from "./check-loads.ts";
+import {
+  checkHooksAlone,
+  checkMemory,
+  checkNeeds,
+  checkPlaces,
+  checkRefused,
+  checkWanted,
+  GRACE_MS,
+  waitsInVain,
+} from "./check-loads.ts";
 import { checkRest } from "./check-rest.ts";
 import type { Clients, Wait } from "./clients.ts";
 import type { Door } from "./door.ts";
@@ -59,6 +68,7 @@ export class Invariants {
         checkNeeds(this.#world, copy, (need) => this.#everResolved.has(need) || this.#door.resolves(need));
       this.#checkOpened(copy);
     };
+    parts.world.onRefused = (copy) => checkRefused(this.#world, this.#history, { copy, isParked: this.#isParked });
     parts.clients.onEnd = (command) => this.#over.push(command);
     parts.clients.onFailure = (wait, reason) => this.#checkFailure(wait, reason);
   }
@@ -72,8 +82,16 @@ export class Invariants {
     this.#noteResident(this.#door.statuses());
     this.#wished = command.models;
     const names = new Set(command.models.filter(({ versions }) => versions.length > 0).map(({ name }) => name));
+    for (const [other, left] of this.#leaving)
+      if (other.do === "wish") this.#leaving.set(other, new Set([...left].filter((name) => !this.#isBack(name))));
     // It goes, even if others of its versions are wished before it has gone.
     this.#leaving.set(command, new Set([...this.#resolved].filter((name) => !names.has(name))));
+  }
+
+  /** True if a version is wished again, or still, that has not begun to go. */
+  #isBack(name: string): boolean {
+    const versions = this.#wished.find((model) => model.name === name)?.versions ?? [];
+    return versions.some(({ version }) => this.#states.get(`${name}/${version}`) === "AVAILABLE");
   }
 
   /** From now on nothing has to be served. */
@@ -120,6 +138,12 @@ export class Invariants {
     const isTold = [...this.#world.underWay.keys()].some((name) => name.startsWith("statistics "));
     if (isAsked && !isTold) this.#world.violate("P13", "statistics wait for something else than statistics");
   }
+
+  /** True for a copy that answers, and would have to be loaded again for that. */
+  readonly #isParked = ({ slot, number, wish: { model, version } }: Copy): boolean => {
+    const isLast = this.#world.copies.findLast((copy) => copy.slot === slot)?.number === number;
+    return isLast && this.#states.get(slot) === "AVAILABLE" && !this.#door.isResident(model, BigInt(version));
+  };
 
   #waitInVain(): void {
     const { now } = this.#world.time;
@@ -210,6 +234,7 @@ export class Invariants {
     if (!this.#door.isResident(wish.model, BigInt(wish.version))) return;
     const loaded = this.#world.copies.filter((copy) => copy.slot === slot && copy.state === "loaded");
     const served = loaded.at(-1);
+    if (served !== undefined) checkHooksAlone(this.#world, this.#history, { copy, served });
     const isServed = served !== undefined && served.wish.print === wish.print && served.hooks === wish.hooks;
     if (!isServed) return;
     const shape = shapeOfLease(this.#world, this.#clients, served);

@@ -1,27 +1,46 @@
-import { Random } from "../random.ts";
+import { Random, seedOf } from "../random.ts";
 import type { AskCommand, Command, Faults, History, Limits, WishedModel, WishedVersion } from "./history.ts";
 
 const NAMES = ["a", "b", "chain", "tower"] as const;
 /** The models that each may need: none needs itself, whatever is wished. */
 const NEEDS: Readonly<Record<string, readonly string[]>> = { chain: ["a", "b"], tower: ["a", "chain"] };
+/** Models that need no other, of a history in which memory is short. */
+const FLAT_NAMES = ["a", "b", "c", "d"] as const;
 const HOURS = 3600 * 1000;
+
+/** The kind of a history: of any of them, one in which memory is short, or one whose wishes come and go. */
+type Kind = "any" | "short" | "fickle";
 
 /** A history that a seed decides, of about this many commands. */
 export function makeHistory(seed: number, size = 60): History {
   const random = new Random(seed);
-  const spread = random.of([5, 100, 1000, 10_000, HOURS]);
-  // A version that may not be unloaded is looked at again after each idle time.
-  const idle = spread === HOURS ? [0, 20_000, 600_000] : [0, 50, 1000, 20_000];
-  const limits = makeLimits(random, idle);
-  const files = new Files(random, { limits, idle });
+  const kind = new Random(seedOf(seed, "kind")).weighted<Kind>({ any: 8, short: 1, fickle: 1 });
+  const spread = kind === "any" ? random.of([5, 100, 1000, 10_000, HOURS]) : SPREADS[kind];
+  const idle = kind === "any" ? idleTimes(spread) : [0];
+  const limits = { ...makeLimits(random, idle), ...makeOwnLimits(random, kind) };
+  const files = new Files(random, { limits, idle, kind, seed });
   const commands: Command[] = [{ at: 0, do: "wish", models: files.wish() }];
   let at = 0;
   for (let count = random.below(size); count > 0; count--) {
     if (!random.is(0.3)) at += random.of([0, 1, 5, spread, random.below(spread)]);
     commands.push({ ...makeCommand(random, files, at), id: commands.length });
   }
-  const history = { seed, limits, faults: makeFaults(random), delays: makeDelays(random), commands };
+  // Memory, and the places of loads, are given back late.
+  const faults = kind === "short" ? { close: { hangs: 0.4 }, load: { late: 0.3 } } : makeFaults(random);
+  const history = { seed, limits, faults, delays: makeDelays(random), commands };
   return random.is(0.25) ? { ...history, closesAt: at + random.of([0, 1, 50, random.below(spread)]) } : history;
+}
+
+const SPREADS = { short: 10_000, fickle: 100 } as const;
+
+function makeOwnLimits(random: Random, kind: Kind): Partial<Limits> {
+  if (kind === "short") return { modelMemory: random.of([25, 40]), loadTimeoutMs: 0 };
+  return kind === "fickle" ? { modelMemory: 0 } : {};
+}
+
+/** A version that may not be unloaded is looked at again after each of them. */
+function idleTimes(spread: number): readonly number[] {
+  return spread === HOURS ? [0, 20_000, 600_000] : [0, 50, 1000, 20_000];
 }
 
 function makeLimits(random: Random, idle: readonly number[]): Limits {
@@ -93,18 +112,31 @@ function makeAsk(random: Random, model: string): AskCommand {
   };
 }
 
+interface FilesOptions {
+  readonly limits: Limits;
+  readonly idle: readonly number[];
+  readonly kind: Kind;
+  readonly seed: number;
+}
+
 /** The wishes, which change a little each time. */
 class Files {
   readonly #random: Random;
+  /** Decides about hooks that become what they were. */
+  readonly #undo: Random;
+  /** True if models are gone often, and come back with those that needed them, and hooks change more than files. */
+  readonly #isFickle: boolean;
   readonly #idle: readonly number[];
   readonly #models = new Map<string, WishedModel>();
   #print = 0;
 
-  constructor(random: Random, { limits, idle }: { readonly limits: Limits; readonly idle: readonly number[] }) {
+  constructor(random: Random, { limits, idle, kind, seed }: FilesOptions) {
     this.#random = random;
+    this.#isFickle = kind === "fickle";
+    this.#undo = new Random(seedOf(seed, "undo"));
     this.#idle = idle;
-    const names = NAMES.slice(0, 1 + random.below(NAMES.length));
-    for (const name of names) this.#models.set(name, this.#model(name, limits));
+    const usual = NAMES.slice(0, kind === "any" ? 1 + random.below(NAMES.length) : NAMES.length);
+    for (const name of kind === "short" ? FLAT_NAMES : usual) this.#models.set(name, this.#model(name, limits));
   }
 
   get names(): readonly string[] {
@@ -117,41 +149,50 @@ class Files {
       // What it says of itself may change together with its files.
       this.#models.set(name, this.#random.is(0.2) ? this.#describe(changed) : changed);
     }
-    const gone = this.#random.is(0.06) ? this.#random.of([...this.#models.keys()]) : undefined;
-    if (gone !== undefined && this.#random.is(0.5)) this.#doWithout(gone);
-    return [...this.#models.values()].filter(({ name }) => name !== gone);
+    const gone = this.#random.is(this.#isFickle ? 0.4 : 0.06) ? this.#random.of([...this.#models.keys()]) : undefined;
+    const all = [...this.#models.values()];
+    if (gone === undefined) return all;
+    const others = all.filter(({ name }) => name !== gone);
+    if (!this.#isFickle && this.#random.is(0.5)) return others;
+    const without = others.map((model) => this.#without(gone, model));
+    if (!this.#isFickle) for (const model of without) this.#models.set(model.name, model);
+    return without;
   }
 
-  /** Gives other files to all that needs a model. */
-  #doWithout(gone: string): void {
-    for (const [name, model] of this.#models) {
-      const change = (one: WishedVersion) =>
-        one.needs?.includes(gone) === true
-          ? { ...one, print: this.#next(), needs: one.needs.filter((need) => need !== gone) }
-          : one;
-      this.#models.set(name, { ...model, versions: model.versions.map(change) });
-    }
+  /** A model with other files where it needs another one. */
+  #without(gone: string, model: WishedModel): WishedModel {
+    const change = (one: WishedVersion) =>
+      one.needs?.includes(gone) === true
+        ? { ...one, print: this.#next(), needs: one.needs.filter((need) => need !== gone) }
+        : one;
+    return { ...model, versions: model.versions.map(change) };
   }
 
   #model(name: string, { modelMemory }: Limits): WishedModel {
     const bytes = modelMemory === 0 ? 1 : this.#random.of([5, 10, 20]);
     const needs = (NEEDS[name] ?? []).filter(() => this.#random.is(0.7));
     const idleMs = this.#random.is(0.2) ? { idleMs: this.#random.of(this.#idle) } : {};
-    return { name, ...idleMs, versions: [{ version: 1, print: this.#next(), bytes, needs }] };
+    const hooks = this.#isFickle ? { hooks: 1 } : {};
+    return { name, ...idleMs, versions: [{ version: 1, print: this.#next(), bytes, needs, ...hooks }] };
   }
 
   #change(model: WishedModel): WishedModel {
-    const kind = this.#random.weighted({ none: 5, files: 3, add: 1, remove: 1, hooks: 1, needs: 0.7, labels: 0.5 });
+    const hooks = this.#isFickle ? 4 : 1;
+    const kind = this.#random.weighted({ none: 5, files: 3, add: 1, remove: 1, hooks, needs: 0.7, labels: 0.5 });
     const versions = [...model.versions];
     const index = this.#random.below(versions.length);
     const one = versions[index] as WishedVersion;
     if (kind === "files") versions[index] = this.#edit(one, model.name);
-    if (kind === "hooks") versions[index] = { ...one, hooks: (one.hooks ?? 0) + 1 };
+    if (kind === "hooks") versions[index] = { ...one, hooks: this.#hooks(one) };
     if (kind === "needs") versions[index] = { ...one, print: this.#next(), needs: this.#needs(model.name) };
     if (kind === "add") this.#add(versions, one);
     if (kind === "remove" && versions.length > 1) versions.splice(index, 1);
     const labels = kind === "labels" ? { labels: { [this.#random.of(["stable", "canary"])]: one.version } } : {};
     return { ...model, ...labels, versions };
+  }
+
+  #hooks({ hooks = 0 }: WishedVersion): number {
+    return hooks > 1 && this.#undo.is(this.#isFickle ? 0.8 : 0.4) ? hooks - 1 : hooks + 1;
   }
 
   #describe(model: WishedModel): WishedModel {

@@ -137,8 +137,8 @@ export const MUTANTS: readonly Mutant[] = [
   {
     what: "keeps a version that nobody wants",
     file: "plan/versions.ts",
-    from: 'if (!served.includes(version)) return { row: "V3", do: "drop", version } as const;',
-    to: "if (!served.includes(version)) return []",
+    from: 'if (!isServed) return { row: "V3", do: "drop", version } as const;',
+    to: "if (!isServed) return [];",
   },
   {
     what: "moves a label before its version answers",
@@ -191,7 +191,43 @@ export const MUTANTS: readonly Mutant[] = [
   {
     what: "says available before the first load ends",
     file: "managed-version.ts",
-    from: 'this.#enter("LOADING", this.#failure);\n        this.#hooksReadAt',
-    to: 'this.#enter("AVAILABLE", this.#failure);\n        this.#hooksReadAt',
+    from: 'if (this.#servable === undefined) this.#enter("LOADING", this.#failure);',
+    to: 'if (this.#servable === undefined) this.#enter("AVAILABLE", this.#failure);',
+  },
+  {
+    what: "does not notice that a model which should go is wanted again",
+    file: "plan/changes.ts",
+    from: 'row("C7", ["yielding", "outlasting"], { when: (_, { isNew }) => isNew,',
+    to: 'row("C7", ["yielding", "outlasting"], { when: () => false,',
+  },
+  {
+    what: "lets a model go before those that need it are replaced",
+    file: "plan/changes.ts",
+    from: "when: (_, { dependents }) => !dependents.leave(),",
+    to: "when: () => true,",
+  },
+  {
+    what: "keeps a model for ever that another one needed",
+    file: "plan/changes.ts",
+    from: "when: (_, { dependents }) => !dependents.leave(),",
+    to: "when: () => false,",
+  },
+  {
+    what: "loads a model again whose hooks alone have changed",
+    file: "plan/changes.ts",
+    from: 'return hasHooks && haveSameModel(wanted, served) ? "model" : "nothing";',
+    to: 'return "nothing";',
+  },
+  {
+    what: "refuses a load although copies that leave have its memory",
+    file: "plan/memory.ts",
+    from: 'if (lacking > 0 && missing <= 0) return { row: "R5", do: "wait" };',
+    to: "",
+  },
+  {
+    what: "waits for the memory of a copy that keeps it",
+    file: "model-memory.ts",
+    from: "this.#leaving.delete(one);\n        this.changed();",
+    to: "this.changed();",
   },
 ];

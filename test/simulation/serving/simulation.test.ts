@@ -94,6 +94,32 @@ describe("a fault that was mended", () => {
     ]);
   });
 
+  test("hooks that were read before others are wanted do not count as those once these have failed to be read", async () => {
+    const report = await simulate({
+      ...DAY,
+      limits: { ...DAY.limits, loadRetries: 1 },
+      given: { "hooks a/1 1": [{ ms: 50 }], "hooks a/1 2": [{ outcome: "fails" }] },
+      commands: [
+        { at: 0, do: "wish", models: [one("a", "p1", { hooks: 1 })] },
+        { at: 100, do: "reload hooks" },
+        { at: 110, do: "wish", models: [one("a", "p1", { hooks: 2 })] },
+      ],
+    });
+    expect(textsOf(report)).toEqual([]);
+    expect(report.trace).toContainEqual(expect.stringContaining("hooks a/1 2 #1 ends"));
+  });
+
+  test("hooks whose change was given up are read again, though the files are those that were loaded", async () => {
+    const wish = (at: number, hooks: number) => ({ at, do: "wish", models: [one("a", "p1", { hooks })] }) as const;
+    const given = { "hooks a/1 2": [{ ms: 50 }] };
+    const report = await simulate({ ...DAY, given, commands: [wish(0, 1), wish(100, 2), wish(110, 1)] });
+    expect(textsOf(report)).toEqual([]);
+    expect(report.trace.filter((step) => / hooks a.* ends/.test(step))).toEqual([
+      expect.stringContaining("hooks a/1 2 #0"),
+      expect.stringContaining("hooks a/1 1 #0"),
+    ]);
+  });
+
   test("statistics are told while a model that gives its memory back does not end", async () => {
     const report = await simulate({
       ...DAY,

@@ -43,6 +43,8 @@ export class World {
   readonly known: Violation[] = [];
   /** Called with each copy that is about to be loaded. */
   onOpen: (copy: Copy) => void = () => {};
+  /** Called with each copy that gets no memory. */
+  onRefused: (copy: Copy) => void = () => {};
   /** The last steps. */
   readonly trace: string[] = [];
   /** Number of all steps. */
@@ -139,8 +141,8 @@ export class World {
   }
 }
 
-/** Time that a servable has for its last requests, in milliseconds. */
-const RETIRE_MS = 25_000;
+/** Time that a servable has for its last requests, and to give its memory back, in milliseconds. */
+export const RETIRE_MS = 25_000;
 
 /** One request that runs in a copy. */
 interface Run {
