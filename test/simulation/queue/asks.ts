@@ -7,6 +7,9 @@ import type { SimulatedWorker } from "../threads/simulated-process.ts";
 import { LONGEST_MESSAGE_MS } from "../threads/simulated-thread.ts";
 import { type AskModel, answerTo, type SimulatedModel } from "./queue-history.ts";
 
+/** Time in which the end of a thread is known, in milliseconds. */
+const LOSS_MS = 50;
+
 /** A request of a client, from its beginning to its end. */
 interface Ask {
   readonly command: AskModel;
@@ -17,6 +20,9 @@ interface Ask {
   isRunning: boolean;
   /** The thread that began it last, and how often one has. */
   begun: number;
+  place: RunPlace | undefined;
+  /** The moment at which its thread was first seen to have ended while it ran. */
+  lostAt: number | undefined;
   isSettled: boolean;
   /** Rows of each other client's later requests that began before it, in the thread of its model. */
   readonly overtaken: Map<number, number>;
@@ -59,6 +65,7 @@ export class Asks {
     const ask: Ask = {
       ...{ command, sentAt: time.now, signal: new CancelSource(), cancelledAt: undefined, ahead },
       ...{ isRunning: false, begun: 0, isSettled: false, overtaken: new Map() },
+      ...{ place: undefined, lostAt: undefined },
     };
     this.#open.set(id, ask);
     this.#all.set(id, ask);
@@ -72,7 +79,8 @@ export class Asks {
   }
 
   /** A run of these requests begins. */
-  begins(ids: readonly number[], { worker, model }: RunPlace): void {
+  begins(ids: readonly number[], place: RunPlace): void {
+    const { worker, model } = place;
     const asks = ids.flatMap((id) => this.#all.get(id) ?? []);
     const { now } = this.#world.time;
     const isCancelled = ({ cancelledAt = now }: Ask) => cancelledAt + 2 * LONGEST_MESSAGE_MS < now;
@@ -86,6 +94,7 @@ export class Asks {
       if (ask.isRunning && this.#losses.length === 0)
         this.#world.violate("Q7", `${ask.command.id} runs twice at the same time`);
       ask.isRunning = true;
+      ask.place = place;
     }
     if (this.#losses.length === 0 && model.instances === 1) this.#countOvertaken(asks, model);
   }
@@ -95,6 +104,18 @@ export class Asks {
     for (const id of ids) {
       const ask = this.#all.get(id);
       if (ask !== undefined) ask.isRunning = false;
+    }
+  }
+
+  /** Who runs in a thread that ends hears of it at once, unless the run may be made again elsewhere. */
+  checkLost(): void {
+    const { now } = this.#world.time;
+    for (const ask of this.#open.values()) {
+      if (!ask.isRunning || ask.place === undefined || ask.place.worker.thread.isAlive) continue;
+      const { model, worker } = ask.place;
+      ask.lostAt ??= now;
+      if (now - ask.lostAt > LOSS_MS && model.maxRows === 0 && !model.isShared)
+        this.#world.violate("Q15", `request ${ask.command.id} waits for ${worker.thread.name}, which has ended`);
     }
   }
 

@@ -58,6 +58,7 @@ class QueueScene implements Scene<QueueCommand> {
 
   check(): void {
     this.#world.watch();
+    this.#asks.checkLost();
   }
 
   unfinished(): readonly string[] {
