@@ -189,7 +189,7 @@ export interface HooksFacts {
   readonly readAt: number;
   /** True if something answers that has a hook file. */
   readonly hasFile: boolean;
-  /** True if the copy that got them answers still, nothing else is wanted since, and its files differ in hooks alone. */
+  /** True if the copy that got them answers, nothing is wanted since, and no files that differ in more than hooks. */
   readonly isCurrent: boolean;
 }
 

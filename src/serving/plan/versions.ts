@@ -15,7 +15,7 @@ export interface ModelAction {
   readonly name: string;
 }
 
-/** The actions that models need, in order: what nobody wants any more gives way to what is loaded. */
+/** The actions that models need, in order: what is not wanted any more gives way to what is loaded. */
 export function planModels({ wanted, known, last }: ModelsSeen): readonly ModelAction[] {
   const names = new Set(wanted);
   const isLast = (name: string) => name === last;

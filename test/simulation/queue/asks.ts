@@ -107,7 +107,7 @@ export class Asks {
     }
   }
 
-  /** Who runs in a thread that ends hears of it at once, unless the run may be made again elsewhere. */
+  /** Checks that a request hears at once of the end of the thread that runs it, unless it may be run again. */
   checkLost(): void {
     const { now } = this.#world.time;
     for (const ask of this.#open.values()) {
