@@ -267,7 +267,8 @@ export class Invariants {
   /** P3: a stage's model stays until whoever needs it has been replaced by files that do without it. */
   #checkFailure({ what, since }: Wait, reason: string): void {
     const missing = /The model "(.+)", which is a stage of (.+), is not available/.exec(reason);
-    if (missing === null || this.#isClosing) return;
+    // Hooks of all versions are waited for together: what one lacked may have come meanwhile.
+    if (missing === null || this.#isClosing || what.startsWith("reload hooks")) return;
     const [, need = "", model = ""] = missing;
     const versions = this.#wished.find(({ name }) => name === model)?.versions ?? [];
     const isOwn =
