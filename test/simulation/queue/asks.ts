@@ -28,6 +28,8 @@ interface Ask {
   readonly overtaken: Map<number, number>;
   /** Rows of its own client that were under way before it. */
   readonly ahead: number;
+  /** Number of times that its model had been reloaded: each time has a queue of its own. */
+  readonly generation: number;
 }
 
 /** The place of a run. */
@@ -43,6 +45,8 @@ export class Asks {
   readonly #all = new Map<number, Ask>();
   /** Times at which threads ended, or were lost. */
   readonly #losses: number[] = [];
+  /** Number of times that each model was reloaded. */
+  readonly #generations = new Map<string, number>();
 
   constructor(world: SceneWorld) {
     this.#world = world;
@@ -57,6 +61,15 @@ export class Asks {
     this.#losses.push(this.#world.time.now);
   }
 
+  /** A model is another one from now on. */
+  reloaded(model: string): void {
+    this.#generations.set(model, this.#generationOf(model) + 1);
+  }
+
+  #generationOf(model: string): number {
+    return this.#generations.get(model) ?? 0;
+  }
+
   begin(command: AskModel, handle: ModelHandle): void {
     const { time, process } = this.#world;
     const { id, model, client, rows, priority, queueTimeoutMs, leavesAfterMs } = command;
@@ -65,7 +78,7 @@ export class Asks {
     const ask: Ask = {
       ...{ command, sentAt: time.now, signal: new CancelSource(), cancelledAt: undefined, ahead },
       ...{ isRunning: false, begun: 0, isSettled: false, overtaken: new Map() },
-      ...{ place: undefined, lostAt: undefined },
+      ...{ place: undefined, lostAt: undefined, generation: this.#generationOf(model) },
     };
     this.#open.set(id, ask);
     this.#all.set(id, ask);
@@ -123,9 +136,14 @@ export class Asks {
   #countOvertaken(begun: readonly Ask[], model: SimulatedModel): void {
     for (const waiting of this.#open.values()) {
       if (waiting.command.model !== model.name || waiting.begun > 0 || waiting.cancelledAt !== undefined) continue;
-      for (const { command, sentAt } of begun) {
+      for (const { command, sentAt, generation } of begun) {
         const { client, rows } = command;
-        if (client === waiting.command.client || sentAt <= waiting.sentAt + 2 * LONGEST_MESSAGE_MS) continue;
+        if (
+          generation !== waiting.generation ||
+          client === waiting.command.client ||
+          sentAt <= waiting.sentAt + 2 * LONGEST_MESSAGE_MS
+        )
+          continue;
         const sum = (waiting.overtaken.get(client) ?? 0) + rows;
         waiting.overtaken.set(client, sum);
         const most = waiting.ahead + waiting.command.rows + rows + 2 * Math.max(1, model.maxRows) + model.concurrency;

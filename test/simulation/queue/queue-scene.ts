@@ -101,6 +101,7 @@ class QueueScene implements Scene<QueueCommand> {
     const next = await this.#load(model);
     const old = this.#hostOf(name);
     this.#hosts.set(name, next);
+    this.#asks.reloaded(name);
     await this.#end(old);
   }
 
