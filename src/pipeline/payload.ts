@@ -2,7 +2,6 @@ import { constants, isUtf8 } from "node:buffer";
 import { invalidArgument, publicText, type ServingError } from "../errors.ts";
 import { SKIP_KEY } from "../hooks/hooks.ts";
 import type { CancelSignal } from "../platform/async/cancel-source.ts";
-import { LongWork } from "../platform/limits/long-work.ts";
 import { checkJsonExtent, JSON_CHARACTERS, MAX_JSON_BYTES } from "../tensor/codecs/json/json-extent.ts";
 import { type JsonFault, jsonFault } from "../tensor/codecs/json/json-fault.ts";
 import { numericLayout } from "../tensor/dtype.ts";
@@ -34,7 +33,6 @@ const decoder = new TextDecoder("utf-8", { fatal: true });
 const encoder = new TextEncoder();
 /** Saved before user code may replace it. */
 const { structuredClone: transferAway } = globalThis;
-const NO_BYTES = new Uint8Array(0);
 /** Characters of an answer that are encoded at once. */
 const ENCODED_LENGTH = 256 * 1024;
 
@@ -95,26 +93,15 @@ export function openLargeJson(json: Uint8Array): Values {
 
 /** One of its texts may be longer than a string. */
 function notParsed(json: Uint8Array, reason: unknown): unknown {
-  return reason instanceof RangeError ? tooLong(json.length, reason) : reason;
+  const isTooLong = reason instanceof RangeError || (reason as NodeJS.ErrnoException).code === "ERR_STRING_TOO_LONG";
+  return isTooLong ? tooLong(json.length, reason) : reason;
 }
 
-/** Values as the text of a JSON object. */
+/** Values as the text of a JSON object, in one turn: whose they are may change them in the next one. */
 export function sealJson(values: Values): Uint8Array {
   const pieces = [...encodedPieces(values)];
   const [only] = pieces;
   return only !== undefined && pieces.length === 1 ? only : Buffer.concat(pieces);
-}
-
-/** {@link sealJson} in turns of the event loop where there are many values. */
-export async function sealJsonInTurns(values: Values, signal: CancelSignal): Promise<Uint8Array> {
-  const work = new LongWork(signal);
-  const pieces: Uint8Array[] = [];
-  for (const piece of encodedPieces(values)) {
-    pieces.push(piece);
-    if (work.isOver()) await work.next();
-  }
-  const [only] = pieces;
-  return only !== undefined && pieces.length === 1 ? only : joinInTurns(pieces, work);
 }
 
 /** No string has to hold all of the text. */
@@ -127,19 +114,6 @@ function* encodedPieces(values: Values): Generator<Uint8Array> {
     text = "";
   }
   yield encoder.encode(text);
-}
-
-/** Each piece is let go of once it is copied. */
-async function joinInTurns(pieces: Uint8Array[], work: LongWork): Promise<Uint8Array> {
-  const joined = new Uint8Array(pieces.reduce((sum, { length }) => sum + length, 0));
-  let at = 0;
-  for (const [index, piece] of pieces.entries()) {
-    joined.set(piece, at);
-    at += piece.length;
-    pieces[index] = NO_BYTES;
-    if (work.isOver()) await work.next();
-  }
-  return joined;
 }
 
 /** The answer's payload, of the same kind as the request's, with tensors as the outputs are declared. */

@@ -1,13 +1,6 @@
 import { expect, test } from "vitest";
 import { cutJson } from "../../src/pipeline/json-cutter.ts";
-import {
-  checkJsonObject,
-  openJson,
-  openPayload,
-  payloadBytes,
-  sealJson,
-  sealJsonInTurns,
-} from "../../src/pipeline/payload.ts";
+import { checkJsonObject, openJson, openPayload, payloadBytes } from "../../src/pipeline/payload.ts";
 import { toTensors } from "../../src/tensor/plain-value.ts";
 
 const { signal } = new AbortController();
@@ -58,39 +51,6 @@ test("the text of large JSON is let go of once it is parsed, and no client skips
   expect(payload.json.length).toBe(0);
   const skipping = cut(JSON.stringify({ x: numbers, "ml-serving-ignore": true }));
   await expect(openJson(skipping, signal)).rejects.toMatchObject({ code: "invalid_argument" });
-});
-
-test("others have their turns while a large answer is written, which takes memory of its own size", async () => {
-  const turns = new Set<number>();
-  let [turn, isOver] = [0, false];
-  const count = () => {
-    turn++;
-    if (!isOver) setImmediate(count);
-  };
-  setImmediate(count);
-  /** Keeps the thread for longer than a turn may have. */
-  const slow = {
-    toJSON: () => {
-      turns.add(turn);
-      const end = performance.now() + 11;
-      while (performance.now() < end);
-      return "slow";
-    },
-  };
-  const numbers = Array.from({ length: 20_000 }, (_, index) => index / 7);
-  const values = { x: [slow, numbers, slow, numbers, slow, numbers, slow], y: "é" };
-  const json = await sealJsonInTurns(values, signal);
-  isOver = true;
-  expect(turns.size).toBe(4);
-  expect(json.byteLength).toBe(json.buffer.byteLength);
-  expect(Buffer.compare(json, sealJson(values))).toBe(0);
-});
-
-test("writing ends where the request does", async () => {
-  const leaving = new AbortController();
-  const written = sealJsonInTurns({ x: new Array(3_000_000).fill(1.2345) }, leaving.signal);
-  leaving.abort(new Error("left"));
-  await expect(written).rejects.toThrow("left");
 });
 
 test("the size of a payload has its long names, of which a client may send more than values", () => {

@@ -1,3 +1,4 @@
+import { setImmediate as nextTurn } from "node:timers/promises";
 import { describe, expect, test } from "vitest";
 import { ServingError } from "../../src/errors.ts";
 import type { HookContext } from "../../src/hooks/hooks.ts";
@@ -49,6 +50,18 @@ describe("a chain of models", () => {
     const [grown = 0, shrunk] = counted;
     expect(grown).toBeGreaterThan(50_000 * 64);
     expect(shrunk).toBe(-grown);
+  });
+
+  test("gives a large answer as it was when its hook was done, which uses its memory again for the next one", async () => {
+    const own = new Float32Array(2_000_000);
+    const { servable } = await loadPipeline({ hooks: { postprocess: ({ x }: { x: number }) => ({ y: own.fill(x) }) } });
+    const values = [1, 2, 3].map(async (x) => {
+      // Each comes in a turn of its own.
+      for (let turn = 0; turn < x; turn++) await nextTurn();
+      const { outputs } = await run(servable, { kind: "json", json: Buffer.from(JSON.stringify({ x })) });
+      return new Set(JSON.parse(String(outputs.kind === "json" && Buffer.from(outputs.json))).y);
+    });
+    expect(await Promise.all(values)).toEqual([new Set([1]), new Set([2]), new Set([3])]);
   });
 
   test("gives what was asked for and names what it has not", async () => {

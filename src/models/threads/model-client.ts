@@ -1,5 +1,5 @@
-import { ServingError } from "../../errors.ts";
-import { LOST_MODEL_THREAD } from "../../lost-process.ts";
+import { type ErrorDetail, ServingError } from "../../errors.ts";
+import { LOST_MODEL_THREAD, LOST_THREAD } from "../../lost-process.ts";
 import { settlesWithin } from "../../platform/async/promises.ts";
 import { packValues, unpackValues } from "../../platform/threads/call-values.ts";
 import type { HostPort } from "../../platform/threads/host-port.ts";
@@ -98,13 +98,28 @@ class CopyClients {
   readonly #clients: RpcClient[];
   readonly #statistics: ReportedStatistics[];
   #turn = 0;
+  #isClosing = false;
 
   constructor(ports: readonly HostPort[], { isolated, sharesThread }: ModelFacts) {
     this.#host = isolated ? "the model's process" : "the model's thread";
     // Inputs that may have to be sent again are kept.
     this.#keepsInputs = sharesThread === true;
-    this.#clients = ports.map((port) => new RpcClient(port, this.#host));
+    this.#clients = ports.map((port) => this.#connect(port));
     this.#statistics = this.#clients.map((client) => new ReportedStatistics(() => askStatistics(client)));
+  }
+
+  /** Those who have given up are told of a loss together with those who wait, so that they are judged together. */
+  #connect(port: HostPort): RpcClient {
+    const client = new RpcClient(port, this.#host);
+    client.onClose(() => {
+      if (!this.#isClosing) client.tellGivenUp(this.#loss);
+    });
+    return client;
+  }
+
+  /** What a request was lost with: a thread that models share ends by any of them, and nobody is the only suspect. */
+  get #loss(): ErrorDetail {
+    return this.#keepsInputs ? LOST_THREAD : LOST_MODEL_THREAD;
   }
 
   /**
@@ -140,7 +155,7 @@ class CopyClients {
       } catch (reason) {
         // Its next run would begin with the parts that were taken.
         const isBegun = parts !== undefined && parts.count > 0;
-        if (isBegun || !wasNeverStarted(reason)) throw tellLoss(reason, LOST_MODEL_THREAD);
+        if (isBegun || !wasNeverStarted(reason)) throw tellLoss(reason, this.#loss);
       }
     }
   }
@@ -148,12 +163,12 @@ class CopyClients {
   /** Goes on with a new connection to a copy; `resend` = the old one's open calls are sent again. */
   reconnect(instance: number, port: HostPort, resend: boolean): void {
     const old = this.#clients[instance];
-    const client = new RpcClient(port, this.#host);
+    const client = this.#connect(port);
     this.#clients[instance] = client;
     const known = this.#statistics[instance]?.known;
     this.#statistics[instance] = new ReportedStatistics(() => askStatistics(client), known);
     old?.close(resend);
-    old?.tellGivenUp(LOST_MODEL_THREAD);
+    old?.tellGivenUp(this.#loss);
   }
 
   /** Statistics of all copies together. */
@@ -164,6 +179,7 @@ class CopyClients {
   /** Closes the connections once their calls are over. */
   async close(): Promise<void> {
     await Promise.all(this.#clients.map((client) => client.idle()));
+    this.#isClosing = true;
     for (const client of this.#clients) client.close();
   }
 
