@@ -13,7 +13,8 @@ const COUNT = 10_000;
 
 let server: FaultServer;
 beforeAll(async () => {
-  const limits = ["--hook-timeout", "1", "--hook-stall", "0.5", "--hook-memory", "64"];
+  // One client that ends so many threads would have to wait.
+  const limits = ["--hook-timeout", "1", "--hook-stall", "0.5", "--hook-memory", "64", "--poison-requests", "0"];
   const stage = ["--driver", file("faulty-driver.ts"), "--model-path", "none"];
   server = await startFaultServer(["--hooks", file("faulty-hooks.ts"), "--drain-timeout", "5", ...limits], stage);
 });
