@@ -98,7 +98,8 @@ function serverCommand(config: string, listeners: string): string[] {
     // A death is to be seen.
     ...["--config", config, "--server-timing", "--no-supervisor"],
     ...(flags.tls ? ["--tls-cert", tlsPath("server.pem"), "--tls-key", tlsPath("server.key")] : []),
-    ...["--hook-stall", "1", "--threads", "1", "--listeners", listeners],
+    // One client that ends so many threads would have to wait.
+    ...["--hook-stall", "1", "--poison-requests", "0", "--threads", "1", "--listeners", listeners],
     ...["--host", "127.0.0.1", "--port", "0", "--http-enable", "--http-port", "0"],
   ];
 }

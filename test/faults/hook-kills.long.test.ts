@@ -19,6 +19,8 @@ async function startSoak() {
   const server = await startCommand([
     ...[process.execPath, fromRoot("bin/kserving.cjs"), "--host", "127.0.0.1", "--port", "0"],
     ...["--http-enable", "--http-port", "0", "--workers", "3", "--threads", "1"],
+    // One client that ends so many threads would have to wait.
+    ...["--poison-requests", "0"],
     ...["--model-path", fromRoot("test/fixtures/models/half-plus-two.onnx"), "--driver", "onnx"],
     ...["--model-path", "none", "--driver", fromRoot("bench/echo-driver.ts")],
     ...["--hooks", fromRoot("bench/soak-hooks.ts"), "-o", `soak_folder=${started.folder}`],
