@@ -34,7 +34,7 @@ const KINDS: Readonly<Record<string, readonly number[]>> = {
   "mixed lengths": [5, 8, 12, 20, 30, 60, 90, 150],
 };
 
-/** The most that one thread of the model gives: runs that are full, of texts of one length, with nothing around them. */
+/** The most that one thread of the model gives: full runs of texts of one length, with nothing around them. */
 const LIMIT = "limit";
 /** Texts of a run at most of other servers with batches, as many as our server puts together by itself. */
 const BATCH = 16;
@@ -48,7 +48,7 @@ interface Peer {
   readonly name: string;
   readonly port: number;
   readonly takesList: boolean;
-  /** Does something with the server, which stands still before and after. */
+  /** Does something with the server, which is stopped before and after. */
   awake<Result>(work: () => Promise<Result>): Promise<Result>;
   readonly stop: () => void;
 }
@@ -258,8 +258,8 @@ async function answering(port: number, options: { readonly takesList: boolean })
 }
 
 /**
- * Signals a process and all that it has started. LitServe's workers look for requests without a pause: they would compute
- * during the turns of the others.
+ * Signals a process and all that it has started. LitServe's workers look for requests without a pause: they would
+ * compute during the turns of the others.
  */
 function signalTree(pid: number, signal: NodeJS.Signals): void {
   try {

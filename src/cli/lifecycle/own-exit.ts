@@ -16,7 +16,7 @@ let tell: Tell = (code) => {
  */
 export async function runToEnd(run: () => Promise<number>): Promise<number> {
   process.once("exit", refuse);
-  // An error that nobody caught shows itself.
+  // An uncaught error shows itself.
   process.once("uncaughtExceptionMonitor", allowExit);
   try {
     return await run();

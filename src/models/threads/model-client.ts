@@ -117,7 +117,7 @@ class CopyClients {
     return client;
   }
 
-  /** What a request was lost with: a thread that models share ends by any of them, and nobody is the only suspect. */
+  /** The loss of a request: a thread that models share ends by any of them, so that its only client is no suspect. */
   get #loss(): ErrorDetail {
     return this.#keepsInputs ? LOST_THREAD : LOST_MODEL_THREAD;
   }
