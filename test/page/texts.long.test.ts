@@ -63,8 +63,7 @@ describe.skipIf(lacksChromium())("models of texts, in a browser", () => {
     const look = async (name: string) => {
       expect(await violations(page)).toEqual([]);
       expect(await page.evaluate("document.documentElement.scrollWidth - innerWidth")).toBeLessThanOrEqual(0);
-      if (process.env.CI === undefined)
-        await page.screenshot({ path: `.cache/page/${colorScheme}-${width}-${name}.png`, fullPage: true });
+      await page.screenshot({ path: `.cache/page/${colorScheme}-${width}-${name}.png`, fullPage: true });
     };
 
     await page.getByLabel("Pictures").setInputFiles({ name: "dot.png", mimeType: "image/png", buffer: RED_DOT });
