@@ -118,10 +118,13 @@ export class ManagedVersion {
     return this.#pursuit.target.isSettled;
   }
 
-  /** Loads these files, or their hooks alone if nothing else has changed, unless that is what it has loaded already. */
-  aspire(aspired: AspiredVersion): void {
+  /**
+   * Loads these files, or their hooks alone if nothing else has changed, unless that is what it has loaded already;
+   * with `isOrdered` in any case.
+   */
+  aspire(aspired: AspiredVersion, isOrdered = false): void {
     const retries = aspired.refusal === undefined ? this.#policy.loading.loadRetries : 0;
-    void this.#pursuit.aim(new VersionTarget(aspired, { retries }));
+    void this.#pursuit.aim(new VersionTarget(aspired, { retries, isOrdered }));
   }
 
   /** Takes over how the files that it should have are described now. */
@@ -157,8 +160,7 @@ export class ManagedVersion {
   #renew(): void {
     const { aspired } = this.#pursuit.target;
     if (this.#servable === undefined || aspired === undefined || this.#pursuit.isBusy) return;
-    // A failure is reported by its state.
-    if (this.#needs.haveChangedSince(this.#servable)) void this.reload(aspired).catch(() => {});
+    if (this.#needs.haveChangedSince(this.#servable)) this.aspire(aspired, true);
   }
 
   #load(target: VersionTarget, signal: AbortSignal): void {

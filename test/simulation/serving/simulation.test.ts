@@ -120,6 +120,21 @@ describe("a fault that was mended", () => {
     ]);
   });
 
+  test("a model that is loaded again for another one that it needs is tried again if that fails", async () => {
+    const chain = one("chain", "p2", { needs: ["a"] });
+    const wish = (at: number, print: string, takes: string) =>
+      ({ at, do: "wish", models: [one("a", print, { takes }), chain] }) as const;
+    const report = await simulate({
+      ...DAY,
+      limits: { ...DAY.limits, loadRetries: 1 },
+      given: { "open chain/1 p2": [{}, { outcome: "fails" }] },
+      commands: [wish(0, "p1", "x"), wish(100, "p3", "y")],
+    });
+    expect(textsOf(report)).toEqual([]);
+    expect(report.trace).toContainEqual(expect.stringContaining("open chain/1 p2 #1 fails"));
+    expect(report.trace).toContainEqual(expect.stringContaining("open chain/1 p2 #2 ends"));
+  });
+
   test("statistics are told while a model that gives its memory back does not end", async () => {
     const report = await simulate({
       ...DAY,
