@@ -174,12 +174,13 @@ export class TargetPursuit implements Planned {
       else if (action?.do === "replace") {
         const copy = this.#on.hooks().copy as ServedCopy;
         replaced = { copy, target: this.#target };
+        // They may differ from those of its files, and other files may be wanted before they are there.
+        this.loaded?.doubt();
         wish = await copy.reload().then(
           () => ({ is: "replaced" }) as const,
           (reason) => ({ is: "failed", reason }) as const,
         );
-      } else if (action?.do === "doubt") return this.loaded?.doubt();
-      else return action && this.#on.endHooks(action);
+      } else return action && this.#on.endHooks(action);
     }
   }
 

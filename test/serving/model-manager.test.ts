@@ -165,6 +165,27 @@ describe("a version with other files", () => {
   });
 });
 
+describe("hooks that were read again alone", () => {
+  it("are read once more when their files are wanted again after others: they may differ from those", async () => {
+    let reads = 0;
+    const load = async (signal: AbortSignal) => {
+      const servable = await pipelineVersion(1n).load(signal);
+      return Object.assign(servable, { sources: () => ["hooks.ts"], reload: async () => void reads++ });
+    };
+    const files = { ...changed(1n, "1", load), modelFingerprint: "m" };
+    const { manager } = await observe([model(files)]);
+    await manager.reloadHooks();
+    expect(reads).toBe(1);
+    const others = heldVersion(1n, "2");
+    manager.aspire([model(others.version)]);
+    await others.begun;
+    manager.aspire([model(files)]);
+    others.open();
+    await manager.settled();
+    expect([reads, states(manager)]).toEqual([2, ["m 1 AVAILABLE"]]);
+  });
+});
+
 describe("a load that fails", () => {
   it("is tried again so many times, and is over then", async () => {
     let loads = 0;

@@ -194,8 +194,7 @@ export interface HooksFacts {
 }
 
 type HooksDeed =
-  /** `doubt`: the copy may have other hooks than its files. */
-  | { readonly do: "await the load" | "keep" | "replace" | "reach" | "doubt" }
+  | { readonly do: "await the load" | "keep" | "replace" | "reach" }
   /** `isTold`: it is also the error of the version. */
   | { readonly do: "refuse"; readonly reason: unknown; readonly isTold: boolean };
 
@@ -213,7 +212,8 @@ export const planHooks = firstOf([
   }),
   hooksRow("C14", ["asked"], { act: () => ({ do: "replace" }) }),
   hooksRow("C15", ["replaced"], { when: (_, { isCurrent }) => isCurrent, act: () => ({ do: "reach" }) }),
-  hooksRow("C16", ["replaced"], { act: () => ({ do: "doubt" }) }),
+  // What is wanted by now has them read again where it keeps the copy.
+  hooksRow("C16", ["replaced"], { act: () => ({ do: "keep" }) }),
   // Files that have been replaced and do not load have a reason of their own, unless they differ in the hooks alone.
   hooksRow("C17", ["failed"], { act: ({ reason }, { isCurrent }) => ({ do: "refuse", reason, isTold: isCurrent }) }),
 ]);

@@ -168,7 +168,7 @@ describe("hooks that are wanted to be read again", () => {
     ["asked", "read since, a file", "C13 keep"],
     ["asked", "read before", "C13 keep"],
     ["replaced", "current", "C15 reach"],
-    ["replaced", "loading", "C16 doubt"],
+    ["replaced", "loading", "C16 keep"],
     ["failed", "current", "C17 refuse, and tell"],
     ["failed", "", "C17 refuse"],
   ] as const)("which are %s, with %j: %s", (is, words, expected) => {

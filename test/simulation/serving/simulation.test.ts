@@ -120,6 +120,22 @@ describe("a fault that was mended", () => {
     ]);
   });
 
+  test("hooks that are replaced while a load rests are read again if the files before that load are wanted meanwhile", async () => {
+    const wish = (at: number, print: string, hooks: number) =>
+      ({ at, do: "wish", models: [one("a", print, { hooks })] }) as const;
+    const report = await simulate({
+      ...DAY,
+      limits: { ...DAY.limits, loadRetries: 1, loadRetryMs: 1000 },
+      given: { "open a/1 p2+2": [{ outcome: "fails" }], "hooks a/1 2": [{ ms: 50 }] },
+      commands: [wish(0, "p1", 1), wish(100, "p2", 2), { at: 150, do: "reload hooks" }, wish(160, "p1", 1)],
+    });
+    expect(textsOf(report)).toEqual([]);
+    expect(report.trace.filter((step) => / hooks a.* ends/.test(step))).toEqual([
+      expect.stringContaining("hooks a/1 2 #0"),
+      expect.stringContaining("hooks a/1 1 #0"),
+    ]);
+  });
+
   test("a model that is loaded again for another one that it needs is tried again if that fails", async () => {
     const chain = one("chain", "p2", { needs: ["a"] });
     const wish = (at: number, print: string, takes: string) =>
