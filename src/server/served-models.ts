@@ -42,7 +42,9 @@ export class ServedModels {
     this.#named = source instanceof NamedModels ? source : new NamedModels({});
     this.#sources = source === this.#named ? [source] : [this.#named, source];
     const refresh = async (name: string) => {
-      for (const one of this.#sources) await one.refresh(name);
+      // Another source that has a model of that name would serve it from then on.
+      const asked = this.#named.has(name) ? [this.#named] : this.#sources;
+      for (const one of asked) await one.refresh(name);
     };
     this.manager = new ModelManager({ ...options, refresh });
   }
@@ -109,11 +111,16 @@ export class ServedModels {
     for (const each of this.#overrides.names()) if (this.manager.catalog.get(each)?.isUnloaded) this.#drop(each);
   }
 
-  /** Unloads a model of {@link load}, and is as if it had never been given. */
+  /** Unloads a model of {@link load}, and is as if it had never been given: another source's takes its place. */
   async forget(name: string): Promise<void> {
-    await this.manager.unload(name).catch((reason) => {
-      if (ServingError.from(reason).code !== "not_found") throw reason;
-    });
+    const others = this.#sources.filter((source) => source !== this.#named);
+    const isElsewhere = others.some((source) => this.#aspired.get(source)?.some((model) => model.name === name));
+    // An unloaded one would stay unloaded.
+    if (!isElsewhere) {
+      await this.manager.unload(name).catch((reason) => {
+        if (ServingError.from(reason).code !== "not_found") throw reason;
+      });
+    }
     this.#named.delete(name);
   }
 
