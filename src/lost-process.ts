@@ -41,16 +41,24 @@ function isInfo({ type, value }: ErrorDetail, info: ErrorDetail): boolean {
 }
 
 /** Those who are told if a request is lost after it was given up, by the signal that gave it up. */
-const givenUp = new WeakMap<object, (details: readonly ErrorDetail[]) => void>();
+const givenUp = new WeakMap<object, LostListener[]>();
 
-/** Calls back if the request of an aborted signal, on which something may still work, is lost with that. */
-export function onLostLater(signal: object, listener: (details: readonly ErrorDetail[]) => void): void {
-  givenUp.set(signal, listener);
+type LostListener = (details: readonly ErrorDetail[]) => void;
+
+/**
+ * Calls back if the request of an aborted signal, on which something may still work, is lost with that. The stages of a
+ * pipeline share its signal.
+ */
+export function onLostLater(signal: object, listener: LostListener): void {
+  const listeners = givenUp.get(signal);
+  if (listeners === undefined) givenUp.set(signal, [listener]);
+  else listeners.push(listener);
 }
 
 /** Tells that a request that was given up is lost, with the details that its error would have. */
 export function loseGivenUp(signal: object, details: readonly ErrorDetail[] | undefined): void {
   if (!wasLost(details)) return;
-  givenUp.get(signal)?.(details ?? []);
+  const listeners = givenUp.get(signal) ?? [];
   givenUp.delete(signal);
+  for (const listener of listeners) listener(details ?? []);
 }
