@@ -212,7 +212,7 @@ export const planHooks = firstOf([
   }),
   hooksRow("C14", ["asked"], { act: () => ({ do: "replace" }) }),
   hooksRow("C15", ["replaced"], { when: (_, { isCurrent }) => isCurrent, act: () => ({ do: "reach" }) }),
-  // What is wanted by now has them read again where it keeps the copy.
+  // The files that are wanted by now have them read again where they keep the copy.
   hooksRow("C16", ["replaced"], { act: () => ({ do: "keep" }) }),
   // Files that have been replaced and do not load have a reason of their own, unless they differ in the hooks alone.
   hooksRow("C17", ["failed"], { act: ({ reason }, { isCurrent }) => ({ do: "refuse", reason, isTold: isCurrent }) }),
