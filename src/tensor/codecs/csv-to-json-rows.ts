@@ -25,16 +25,6 @@ const MAX_COLUMNS = 8 * 1024 * 1024;
 const MISSING = /^(?:[-+]?nan|<?na>?|n\/a|#n\/a|null|none|)$/i;
 const INFINITE = /^([-+]?)inf(?:inity)?$/i;
 
-/**
- * Turns CSV (RFC 4180) into the JSON texts of its rows: a list of several columns, a scalar of one. A field that is
- * quoted, or is not a number, is a string; but one that is empty, or a word such as `nan`, is NaN in a column whose
- * other fields are numbers. Throws `invalid_argument` with the line of a row that has another number of
- * columns than the first, and of an unclosed quote.
- */
-export function csvToJsonRows(text: string): readonly string[] {
-  return [...eachJsonRow(text)];
-}
-
 /** A column of a table as its model takes it. */
 export interface CsvColumn {
   readonly name: string;
@@ -42,50 +32,81 @@ export interface CsvColumn {
   readonly kind: "text" | "truth" | "number";
 }
 
+/** The rows of {@link eachJsonRow} as plain values: several columns are a list. */
+export function csvValues(text: string): (CsvValue | CsvValue[])[] {
+  return Array.from(eachRow(text, '""', []), (fields) => {
+    const values = fields.map((field) => NO_JSON.get(field) ?? JSON.parse(field));
+    return values.length === 1 ? values[0] : values;
+  });
+}
+
+type CsvValue = number | string;
+
+/** Numbers that JSON does not have. */
+const NO_JSON = new Map([Number.NaN, Number.POSITIVE_INFINITY, Number.NEGATIVE_INFINITY].map((one) => [`${one}`, one]));
+
 /**
- * {@link csvToJsonRows} one by one, as a list of all would take many times their text. `empty` is the JSON of an empty
- * field of any other column than one of numbers; `known` are the model's columns, for rows below a line with any of
- * their names, or in their order.
+ * Turns CSV (RFC 4180) into the JSON texts of its rows: a list of several columns, a scalar of one. They come one by
+ * one, as a list of all would take many times their text. A field that is quoted, or is not a number, is a string; but
+ * one that is empty, or a word such as `nan`, is NaN in a column whose other fields are numbers. `empty` is the JSON of
+ * an empty field of any other column; `known` are the model's columns, for rows below a line with any of their names,
+ * or in their order: in one of numbers, quotes make no string of a number. Throws `invalid_argument` with the line of a
+ * row that has another number of columns than the first, and of an unclosed quote.
  */
 export function* eachJsonRow(text: string, empty = '""', known: readonly CsvColumn[] = []): Generator<string> {
+  for (const fields of eachRow(text, empty, known))
+    yield fields.length === 1 ? `${fields[0]}` : `[${fields.join(",")}]`;
+}
+
+function* eachRow(text: string, empty: string, known: readonly CsvColumn[]): Generator<readonly string[]> {
   let columns = 0;
-  let kinds: readonly (CsvColumn["kind"] | undefined)[] = [];
+  let [kinds, kindsBelow]: [Kinds, Kinds] = [[], []];
   let isNumeric: ((index: number) => boolean) | undefined;
   for (const { fields, line } of readRows(text)) {
-    if (columns === 0) kinds = kindsOf(fields, known);
+    if (columns === 0) [kinds, kindsBelow] = kindsOf(fields, known);
     columns ||= fields.length;
     if (fields.length !== columns) {
       throw invalidArgument(`Line ${line} of the CSV has ${fields.length} columns; the first row has ${columns}.`);
     }
     // Most texts lack nothing, and are read once.
     if (fields.some(isDoubtful)) isNumeric ??= numericColumns(text, columns);
-    const values = fields.map(
+    yield fields.map(
       (field, index) => ofKind(field, kinds[index], empty) ?? toJson(field, isNumeric?.(index) ?? false, empty),
     );
-    yield columns === 1 ? values[0]! : `[${values.join(",")}]`;
+    kinds = kindsBelow;
   }
 }
 
-function kindsOf(first: readonly string[], known: readonly CsvColumn[]): readonly (CsvColumn["kind"] | undefined)[] {
+type Kinds = readonly (CsvColumn["kind"] | undefined)[];
+
+/** The kinds of the fields of the first line, and of those below it. */
+function kindsOf(first: readonly string[], known: readonly CsvColumn[]): [first: Kinds, below: Kinds] {
   const kinds = new Map(known.map(({ name, kind }) => [name, kind]));
   const named = first.map((field) => kinds.get(plainText(field)));
-  if (named.some((kind) => kind !== undefined)) return named;
-  return first.length === known.length ? known.map(({ kind }) => kind) : [];
+  // A quoted name of digits is no number.
+  if (named.some((kind) => kind !== undefined))
+    return [named.map((kind) => (kind === "number" ? undefined : kind)), named];
+  const inOrder = first.length === known.length ? known.map(({ kind }) => kind) : [];
+  return [inOrder, inOrder];
 }
 
 const WORD_OF_TRUTH = /^(?:(true)|false)$/i;
 
-/** The JSON of a field whose column is known to have texts, or truth; undefined for any other, and for no truth. */
+/**
+ * The JSON of a field by the kind of its column: a text, a word of truth, or what stands in quotes among truth and
+ * numbers; undefined for any other.
+ */
 function ofKind(field: string, kind: CsvColumn["kind"] | undefined, empty: string): string | undefined {
-  const isEmpty = field.trim() === "";
+  if (kind === undefined) return undefined;
   // Texts of digits make no numbers of the missing ones beside them.
-  if (isEmpty && kind === "text") return empty;
-  if (kind === undefined || isEmpty) return undefined;
-  if (kind === "text") return JSON.stringify(plainText(field));
-  const word = WORD_OF_TRUTH.exec(plainText(field));
+  if (kind === "text") return field.trim() === "" ? empty : JSON.stringify(plainText(field));
+  const isQuoted = field.startsWith('"');
+  const text = plainText(field).trim();
+  if (text === "") return isQuoted ? empty : undefined;
+  const word = WORD_OF_TRUTH.exec(text);
   if (word !== null) return String(kind === "truth" ? word[1] !== undefined : Number(word[1] !== undefined));
-  const [zero, one] = ["0", "1"].map((digit) => kind === "truth" && field.trim() === digit);
-  return zero || one ? String(one) : undefined;
+  if (kind === "truth") return text === "0" || text === "1" ? String(text === "1") : undefined;
+  return isQuoted && NUMBER.test(text) ? toJson(text, false, empty) : undefined;
 }
 
 function isDoubtful(field: string): boolean {

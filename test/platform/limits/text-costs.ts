@@ -38,7 +38,7 @@ import { readConfigOverride } from "../../../src/serving/repository/client-overr
 import { parseJsonTree } from "../../../src/tensor/codecs/config/config-node.ts";
 import { parseTextFormat } from "../../../src/tensor/codecs/config/parse-text-format.ts";
 import { parseYaml } from "../../../src/tensor/codecs/config/yaml.ts";
-import { csvToJsonRows } from "../../../src/tensor/codecs/csv-to-json-rows.ts";
+import { eachJsonRow } from "../../../src/tensor/codecs/csv-to-json-rows.ts";
 import { decodeBase64 } from "../../../src/tensor/codecs/json/decode-base64.ts";
 import { parseJson } from "../../../src/tensor/codecs/json/json-reader.ts";
 import { parseExactJson } from "../../../src/tensor/codecs/json/tensor-from-json.ts";
@@ -173,7 +173,13 @@ export const TEXT_COSTS: readonly TextCost[] = [
   { name: "events of a server", ...LARGE, isInMainThread: false, texts: eventTexts(), read: readEvents },
   { name: "events for the page", ...LARGE, isInMainThread: false, texts: eventTexts(), read: readForPage },
   { name: "base64", ...LARGE, isInMainThread: false, texts: RUNS, read: decodeBase64 },
-  { name: "CSV", ...LARGE, isInMainThread: false, texts: { ...RUNS, rows: filled('1,"a"\n') }, read: csvToJsonRows },
+  {
+    name: "CSV",
+    ...LARGE,
+    isInMainThread: false,
+    texts: { ...RUNS, rows: filled('1,"a"\n') },
+    read: (text: string) => [...eachJsonRow(text)],
+  },
   ...chatCosts(),
   ...tensorCosts(),
   { name: "header of .npy", most: METADATA, isInMainThread: false, texts: RUNS, read: toArray },

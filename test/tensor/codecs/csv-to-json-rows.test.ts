@@ -1,5 +1,7 @@
 import { expect, it } from "vitest";
-import { csvToJsonRows, eachJsonRow } from "../../../src/tensor/codecs/csv-to-json-rows.ts";
+import { csvValues, eachJsonRow } from "../../../src/tensor/codecs/csv-to-json-rows.ts";
+
+const toRows = (text: string) => [...eachJsonRow(text)];
 
 it.each([
   ["1,2.5\n-3e2,.5\n", ["[1,2.5]", "[-3e2,0.5]"]],
@@ -18,7 +20,7 @@ it.each([
   ['1,""\n2,3', ['[1,""]', "[2,3]"]],
   ["", []],
 ])("%j is the rows %j", (text, rows) => {
-  expect(csvToJsonRows(text)).toEqual(rows);
+  expect(toRows(text)).toEqual(rows);
 });
 
 it.each([
@@ -27,7 +29,7 @@ it.each([
   ['1,"a\n', "Line 1 of the CSV has a quote that is not closed, or not alone."],
   ['1,2\n"a"b,2', "Line 2 of the CSV has a quote"],
 ])("%j is refused with its line", (text, message) => {
-  expect(() => csvToJsonRows(text)).toThrow(message);
+  expect(() => toRows(text)).toThrow(message);
 });
 
 const KNOWN = [
@@ -41,20 +43,46 @@ it.each([
   ['7,"1",FALSE\ntrue,nan,1\n', ['[7,"1",false]', '[1,"nan",true]']],
   ["1,+7,\n2,8,yes\n", ['[1,"+7",null]', '[2,"8","yes"]']],
   ["1,2\n3,4\n", ["[1,2]", "[3,4]"]],
+  [
+    '"age","zip","member"\n"30.5","01234","1"\n"","",""\n',
+    ['["age","zip","member"]', '[30.5,"01234",true]', '[null,"",null]'],
+  ],
+  ['" +7 ","1.50","TRUE"\n"old","1","0"\n', ['[7,"1.50",true]', '["old","1",false]']],
 ])("%j is the rows %j of columns that are known", (text, rows) => {
   expect([...eachJsonRow(text, "null", KNOWN)]).toEqual(rows);
 });
 
+it("quoted names of digits above quoted numbers are names", () => {
+  const known = ["0", "1"].map((name) => ({ name, kind: "number" as const }));
+  expect([...eachJsonRow('"1","0"\n"2.5","3"\n', "null", known)]).toEqual(['["1","0"]', "[2.5,3]"]);
+});
+
+it.each([
+  [
+    '1,\n-inf,"NaN"\n,b\n',
+    [
+      [1, ""],
+      [Number.NEGATIVE_INFINITY, "NaN"],
+      [Number.NaN, "b"],
+    ],
+  ],
+  ["1\nnan\n", [1, Number.NaN]],
+  ["red\n,\n", undefined],
+])("%j has plain values, also those that JSON does not have", (text, values) => {
+  if (values === undefined) expect(() => csvValues(text)).toThrow("Line 2 of the CSV has 2 columns");
+  else expect(csvValues(text)).toEqual(values);
+});
+
 it("a quoted field of ten million characters is read", () => {
-  expect(csvToJsonRows(`"${'""'.repeat(5_000_000)}"`)[0]).toHaveLength(10_000_002);
+  expect(toRows(`"${'""'.repeat(5_000_000)}"`)[0]).toHaveLength(10_000_002);
 });
 
 it("a field of digits that is no number takes time in proportion to its length", () => {
   const field = `${"1".repeat(1_000_000)}x`;
   // Quadratic time would be longer than a test may take.
-  expect(csvToJsonRows(field)).toEqual([JSON.stringify(field)]);
+  expect(toRows(field)).toEqual([JSON.stringify(field)]);
 });
 
 it("more columns than there is memory for are refused", () => {
-  expect(() => csvToJsonRows("1,".repeat(8 * 1024 * 1024))).toThrow("Line 1 of the CSV has more than 8388608 columns");
+  expect(() => toRows("1,".repeat(8 * 1024 * 1024))).toThrow("Line 1 of the CSV has more than 8388608 columns");
 });
