@@ -8,7 +8,7 @@ import { columnsOfTable } from "../../protocols/csv-columns.ts";
 import { toPredictBody } from "../../protocols/sagemaker/http-codec.ts";
 import { decodePredict } from "../../protocols/tensorflow-serving/http-request.ts";
 import { pythonCommands } from "../../storage/runtimes/python.ts";
-import { csvToJsonRows } from "../../tensor/codecs/csv-to-json-rows.ts";
+import { csvFields, csvValues } from "../../tensor/codecs/csv-to-json-rows.ts";
 import { readNpy } from "../../tensor/codecs/npy.ts";
 import type { Values } from "../../tensor/plain-value.ts";
 import { isPlainObject } from "../../tensor/record.ts";
@@ -62,8 +62,21 @@ const NUMBERS = /^\s*[-\d.][^,[\]{}"]*(,\s*[-\d.][^,[\]{}"]*)+$/;
 /** A server tells of a model's columns, and not that they are a table's. */
 function isTable({ inputs, isTabular }: Signature): boolean {
   if (inputs === undefined) return isTabular === true;
-  return inputs.length > 1 && inputs.every(({ shape }) => shape?.length === 1 && shape[0] === -1);
+  return inputs.length > 0 && inputs.every(({ shape }) => shape?.length === 1 && shape[0] === -1);
 }
+
+/** Checks that rows name the only input, which other values are for too: the first line of CSV, or keys of objects. */
+async function hasRowsOf(name: string, flag: string): Promise<boolean> {
+  if (CSV_FILE.test(flag)) {
+    const { value: first } = csvFields(String(await readBytes(flag.slice(1)))).next();
+    return first?.includes(name) === true;
+  }
+  // Other files may be read once alone, such as a pipe.
+  const rows = /^(?!@)|\.json$/i.test(flag) && (await readValue(flag, flag));
+  return Array.isArray(rows) && rows.length > 0 && rows.every((row) => isPlainObject(row) && Object.hasOwn(row, name));
+}
+
+const CSV_FILE = /^@.*\.csv$/i;
 
 /** Columns that a message names. */
 const MAX_NAMES = 20;
@@ -73,7 +86,9 @@ const MAX_TABLE_BYTES = 1024 ** 3;
 
 /** Rows of a table, from JSON, CSV or Parquet, as a server reads them; undefined for other values. */
 async function readTable(flag: string, signature: Signature, python?: string): Promise<Values | undefined> {
-  const isCsv = /^@.*\.csv$/i.test(flag);
+  const isCsv = CSV_FILE.test(flag);
+  const [only, ...others] = signature.inputs ?? [];
+  if (only !== undefined && others.length === 0 && !(await hasRowsOf(only.name, flag))) return undefined;
   const body = isCsv
     ? toPredictBody(await readBytes(flag.slice(1)), "csv", MAX_TABLE_BYTES, columnsOfTable(signature)).json
     : await readTableBody(flag, signature, python);
@@ -163,7 +178,7 @@ async function readValueFile(path: string, python?: string): Promise<Value> {
     return rowsOfColumns(Object.values(JSON.parse(String(await readParquet(path, python)))));
   if (/\.npy$/i.test(path)) return readNpy(bytes);
   if (/\.json$/i.test(path)) return parseJson(bytes.toString(), `"${path}"`);
-  if (/\.csv$/i.test(path)) return csvToJsonRows(bytes.toString()).map((row) => JSON.parse(row));
+  if (/\.csv$/i.test(path)) return csvValues(bytes.toString());
   return bytes;
 }
 

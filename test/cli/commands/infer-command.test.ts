@@ -34,6 +34,10 @@ const FILES = {
   "v2.json": JSON.stringify(REQUEST),
   "named.json": JSON.stringify(BY_NAME),
   "x.csv": "1\n2.5\n",
+  "gaps.csv": "1,\n-inf,2\n,nan\n",
+  "gap.csv": "1\nnan\n",
+  "n.csv": '"n"\n"0"\n""\n2.5\n',
+  "n.json": '[{"n":0},{"n":null},{"n":2.5}]',
   "rows.csv": "city,age\nRome,30.5\n,\n",
   "broken.parquet": "PAR1 and nothing else",
   "labels.txt": "cat\ndog\nbird\n",
@@ -76,6 +80,30 @@ test.each([
     expect(city).toMatchObject({ dtype: "bytes", data: [Buffer.from("Rome"), Uint8Array.of(0xff)].map(toBytes) });
     expect(others).toEqual({});
   }
+});
+
+test("an empty field of CSV is NaN among the numbers of an input, and infinity is a number too", async () => {
+  const { x } = await readInputs([`x=@${at("gaps.csv")}`]);
+  expect(x).toEqual([
+    [1, Number.NaN],
+    [Number.NEGATIVE_INFINITY, 2],
+    [Number.NaN, Number.NaN],
+  ]);
+  const { x: only } = await readInputs([`@${at("gap.csv")}`], {
+    inputs: [{ name: "x", dtype: "float32", shape: [-1] }],
+  });
+  expect(only).toEqual([1, Number.NaN]);
+  const { code, stdout } = await runCommand(["infer", half, "--input", `@${at("gap.csv")}`, "--json"]);
+  expect([code, stdout]).toEqual([0, '{"y":{"dtype":"float32","shape":[2],"data":[2.5,NaN]}}\n']);
+});
+
+test("the rows of a table with one column are told from other values by its name", async () => {
+  const signature = { inputs: [{ name: "n", dtype: "float64", shape: [-1] }] } as const;
+  const rows = { n: createTensor("float64", [3], Float64Array.of(0, Number.NaN, 2.5)) };
+  for (const flag of [`@${at("n.csv")}`, `@${at("n.json")}`, FILES["n.json"]])
+    expect({ ...(await readInputs([flag], signature)) }).toEqual(rows);
+  for (const flag of [`@${at("x.csv")}`, `@${at("x.json")}`, "[1,2.5]"])
+    expect({ ...(await readInputs([flag], signature)) }).toEqual({ n: [1, 2.5] });
 });
 
 test("a row of a table with too few values is refused, with the columns", async () => {
