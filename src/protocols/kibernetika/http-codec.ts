@@ -28,6 +28,7 @@ import { createRecord } from "../../tensor/record.ts";
 import { fitsShape, type TensorSpec, takesImages } from "../../tensor/signature/signature.ts";
 import { createTensor, createTensors, MAX_RANK, type Tensor, type Tensors } from "../../tensor/tensor.ts";
 import { csvColumns } from "../csv-columns.ts";
+import { FRAME, SPLIT, soleInstances } from "../sagemaker/data-frames.ts";
 import { toPredictBody } from "../sagemaker/http-codec.ts";
 import type { PredictRequest } from "../tensorflow-serving/http-predict.ts";
 import { isNamedInstance } from "../tensorflow-serving/http-rows.ts";
@@ -84,11 +85,6 @@ const SHOWN_BYTES = 256 * 1024;
 /** The member that the original's form has. */
 const INPUTS = /"inputs"\s*:/;
 
-/** MLflow's data frames. */
-const FRAME = /^\s*\{\s*"dataframe_(?:split|records)"\s*:/;
-/** The members of pandas' data frames, as `to_json(orient="split")` writes them. */
-const SPLIT = /^\s*\{\s*"(?:columns|index|data)"\s*:\s*\[/;
-
 /** Tells bodies of plain values, rows, columns or a data frame, from the original's form: undefined. */
 export function plainMember(body: Buffer): PlainMember | "frame" | undefined {
   const first = body.subarray(0, SHOWN_BYTES).find((byte) => byte > BYTES.space);
@@ -138,6 +134,8 @@ export async function readPlainRequest(
     return { body, convert: (description) => asTold(csvColumns(description, signature)), form: ofValues };
   }
   if (isLarge || (form !== "instances" && form !== "inputs")) return { body: await convert(form), form: ofValues };
+  const rows = form === "inputs" && soleInstances(body);
+  if (rows) return readPlainRequest(rows, { ...choice, form: "instances" }, exchange);
   const budget = new DecodeBudget(maxMessageBytes);
   const root = createRecord<JsonValue>();
   root[form] = parsePlain(body, form, budget);
@@ -153,6 +151,8 @@ interface PlainBody extends PlainChoice {
 function toPlainBody(body: Uint8Array, { form, signature, columns }: PlainBody, maxBytes: number): Uint8Array {
   const head = `{"signature_name":${JSON.stringify(signature)},`;
   const under = (name: string) => [Buffer.from(`"${name}":`), body, Buffer.from("}")];
+  const rows = form === "inputs" && soleInstances(body);
+  if (rows) return toPlainBody(rows, { form: "instances", signature }, maxBytes);
   if (form === "instances" || form === "inputs") return Buffer.concat([Buffer.from(head), ...under(form)]);
   const frame = form === "split" ? Buffer.concat([Buffer.from("{"), ...under("dataframe_split")]) : body;
   const { json } = toPredictBody(frame, form === "csv" ? "csv" : "json", maxBytes, columns);

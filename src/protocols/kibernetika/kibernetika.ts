@@ -13,6 +13,7 @@ import { assertOutputs } from "../../tensor/signature/choose-signature.ts";
 import { answeredJson } from "../answered-tensors.ts";
 import { docsOf } from "../kserve/openapi.ts";
 import type { Protocol } from "../protocol.ts";
+import { errorOfNamedRows } from "../sagemaker/http-codec.ts";
 import { answerPredict, type WritePredicted } from "../tensorflow-serving/http-predict.ts";
 import { createKibernetikaGrpc } from "./grpc-service.ts";
 import {
@@ -113,7 +114,9 @@ async function answerPlain(
   const writePart: WritePredicted = ({ answer, signature: { spec } }) =>
     toJsonAnswer({ ...answer, spec }, ANY_OUTPUTS, exchange);
   const inParts = acceptedParts(exchange.request);
-  return answerPredict(service, { ref, ...request, write, writePart, inParts }, exchange);
+  return answerPredict(service, { ref, ...request, write, writePart, inParts }, exchange).catch((reason) => {
+    throw form === "csv" || form === "frame" ? errorOfNamedRows(reason, form === "csv") : reason;
+  });
 }
 
 const ANY_OUTPUTS: Pick<KibernetikaRequest, "outFilter" | "outMimeType"> = { outFilter: [], outMimeType: "" };

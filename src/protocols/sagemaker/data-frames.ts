@@ -3,6 +3,25 @@ import { invalidArgument } from "../../errors.ts";
 /** MLflow's forms of a data frame, each the only member of its body. */
 const FORMS: readonly string[] = ["dataframe_split", "dataframe_records"];
 
+/** The beginning of a body that has one. */
+export const FRAME = /^\s*\{\s*"dataframe_(?:split|records)"\s*:/;
+/** The beginning of a data frame as pandas' `to_json(orient="split")` writes it. */
+export const SPLIT = /^\s*\{\s*"(?:columns|index|data)"\s*:\s*\[/;
+/** The beginning of a request of TensorFlow Serving's, which SageMaker's clients send too. */
+const INSTANCES = /^\s*\{\s*"instances"\s*:\s*\[/;
+
+/** The list under `instances` in a body that has no other member; undefined for any other body. */
+export function soleInstances(body: Uint8Array): Buffer | undefined {
+  const bytes = Buffer.from(body.buffer, body.byteOffset, body.byteLength);
+  if (!INSTANCES.test(bytes.toString("latin1", 0, MOST_SHOWN))) return undefined;
+  // A character for each byte.
+  const text = bytes.toString("latin1");
+  const list = firstMember(text, afterSpace(text, 0), () => true);
+  const close = afterSpace(text, list?.end ?? text.length);
+  const isAll = text[close] === "}" && afterSpace(text, close + 1) === text.length;
+  return isAll ? bytes.subarray(list?.start, list?.end) : undefined;
+}
+
 /** A data frame as JSON of TensorFlow Serving's REST API, in pieces. */
 export interface FrameJson {
   readonly before: string;
@@ -36,7 +55,7 @@ export function frameOf(text: string): FrameJson | undefined {
     : { before: '{"instances":[', items: eachRecord(text, frame), after: "]}" };
 }
 
-/** Characters of a name in a message. */
+/** Characters of a name in a message, and in which a body is known by its beginning. */
 const MOST_SHOWN = 100;
 
 function* eachRecord(text: string, frame: Place): Generator<string> {

@@ -1,5 +1,4 @@
 import type { IncomingMessage } from "node:http";
-import { hintMembers } from "../../error-info.ts";
 import { invalidArgument, ServingError } from "../../errors.ts";
 import { isLargeText, LARGE_MESSAGE_BYTES } from "../../platform/codec-host/large-message.ts";
 import { DecodeBudget } from "../../platform/limits/memory/decode-budget.ts";
@@ -34,6 +33,7 @@ import {
   type BodyForm,
   bodyForm,
   eachWithoutLineBreaks,
+  errorOfNamedRows,
   toPredictBody,
   toPredictBodyJob,
   withoutLineBreaks,
@@ -74,7 +74,10 @@ export async function invoke(
     const convert = async (description: ServableDescription) =>
       (await toJson(body, [form, csvColumns(description)], exchange)).json;
     const csv = { ...request, body, convert, form: { isCsv: true } };
-    return inForm(await answerPredict(service, csv, exchange), accepted, exchange);
+    const answer = await answerPredict(service, csv, exchange).catch((reason) => {
+      throw errorOfNamedRows(reason, true);
+    });
+    return inForm(answer, accepted, exchange);
   }
   const { json, places, isFrame } = await toJson(body, [form], exchange);
   const plain = {
@@ -87,19 +90,9 @@ export async function invoke(
   try {
     return inForm(await answerJson(service, plain, exchange), accepted, exchange);
   } catch (reason) {
-    if (isFrame) throw errorOfFrame(reason);
+    if (isFrame) throw errorOfNamedRows(reason);
     throw places === undefined ? reason : errorOfLine(reason, places);
   }
-}
-
-/** The error of a model whose only input is a tensor, which has no columns, says how its rows are sent. */
-function errorOfFrame(reason: unknown): unknown {
-  if (!(reason instanceof ServingError)) return reason;
-  const { code, message, details } = reason;
-  const { reason: fault = "", expected = ", " } = hintMembers(details) ?? {};
-  if (!["MISSING_INPUT", "UNKNOWN_INPUT"].includes(fault) || expected.includes(", ")) return reason;
-  const advice = `The model's only input is the tensor ${expected}; send the rows as lists: {"instances": [[…], …]}.`;
-  return new ServingError(code, `${message} ${advice}`, { details, cause: reason });
 }
 
 type TextForm = readonly [form: BodyForm, columns?: readonly CsvColumn[] | undefined];

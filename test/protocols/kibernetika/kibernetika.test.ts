@@ -184,6 +184,40 @@ describe("POST /predict", () => {
     expect(await send('[{"x": 1}]', { ...JSON_TYPE, accept: "application/x-ndjson" })).toBe('{"x":[1]}\n');
   });
 
+  test("takes instances that are all of a body for rows, of any size, and others for columns", async () => {
+    const { httpUrl } = await startServer(ECHO);
+    const send = async (body: string) => (await post(`${httpUrl}/predict`, body, JSON_TYPE)).text();
+    expect(await send(' { "instances" : [[1, 2.5], [3, 4]] }\n')).toBe('{"inputs":[[1.0,2.5],[3.0,4.0]]}');
+    expect(await send('{"instances": [{"x": "é]}"}, {"x": "b"}]}')).toBe('{"x":["é]}","b"]}');
+    const many = `[${new Array(40_000).fill("[1, 2]")}]`;
+    expect(await send(`{"instances": ${many}}`)).toBe(await send(many));
+    for (const list of ["[1]", many])
+      expect(Object.keys(JSON.parse(await send(`{"instances": ${list}, "x": [1]}`)))).toEqual(["instances", "x"]);
+    expect(await send('{"instances": 1}')).toBe('{"instances":1}');
+    expect(await send('{"instances": [1}')).toContain("JSON Parse error");
+  });
+
+  test("says of rows with names how those of a tensor are sent, and takes them so", async () => {
+    const path = (name: string) => ({ path: `test/fixtures/models/${name}.onnx` });
+    const { httpUrl } = await startServer({ models: { half: path("half-plus-two"), two: path("add-two-inputs") } });
+    const send = (body: string, type: string, model = "half") =>
+      post(`${httpUrl}/predict/${model}`, body, { "content-type": type });
+    expect(await errorOf(send("a,b\n1,2\n", "text/csv"))).toEqual([
+      400,
+      expect.stringMatching(/^"x" is missing; .* only input is the tensor x; send the rows without a line of names\.$/),
+    ]);
+    expect(await errorOf(send('{"dataframe_records": [{"a": 1}]}', "application/json"))).toEqual([
+      400,
+      expect.stringContaining('only input is the tensor x; send the rows as lists: {"instances": [[…], …]}.'),
+    ]);
+    expect(await errorOf(send("c,d\n1,2\n", "text/csv", "two"))).toEqual([
+      400,
+      expect.not.stringContaining("only input"),
+    ]);
+    expect(await (await send('{"instances": [1, 2]}', "application/json")).json()).toEqual({ y: [2.5, 3] });
+    expect(await (await send("1\n2\n", "text/csv")).json()).toEqual({ y: [2.5, 3] });
+  });
+
   test("hands signature and version of rows on", async () => {
     const service = new ScriptedService();
     const { url } = await serveHttp(service);

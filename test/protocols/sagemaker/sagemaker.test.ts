@@ -75,6 +75,13 @@ describe("/invocations", () => {
     },
   );
 
+  it("says of CSV with a line of names how rows of a tensor are sent", async () => {
+    expect(await invoke("a,b\n1,2\n", { "content-type": "text/csv" })).toMatchObject({
+      status: 400,
+      text: expect.stringContaining("only input is the tensor x; send the rows without a line of names."),
+    });
+  });
+
   it("answers without line breaks, in the type that is accepted first", async () => {
     const { type, text } = await invoke("1", { accept: "text/html, application/jsonlines" });
     expect([type, text.includes("\n")]).toEqual(["application/jsonlines", false]);
