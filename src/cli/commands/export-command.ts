@@ -125,7 +125,7 @@ const DEVICES: Readonly<Record<Exclude<ExportTarget, "systemd">, string>> = {
   docker: "docker run --gpus all for NVIDIA's, --device /dev/dri for Intel's",
   compose: "gpus: all at the service for NVIDIA's, devices: [/dev/dri] for Intel's",
   kubernetes: "nvidia.com/gpu: 1 among limits of resources in the manifest",
-  helm: "--set gpus=1 with helm, for NVIDIA's",
+  helm: String.raw`--set 'resources.limits.nvidia\.com/gpu=1' with helm, for NVIDIA's`,
   kserve: "nvidia.com/gpu: 1 among limits of resources in the manifest",
   sagemaker: "an instance type that has one, such as ml.g5.xlarge",
 };

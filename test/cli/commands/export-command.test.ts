@@ -2,6 +2,7 @@ import { createHash } from "node:crypto";
 import { chmodSync, readdirSync, readFileSync } from "node:fs";
 import { basename, delimiter, join } from "node:path";
 import { expect, onTestFinished, test, vi } from "vitest";
+import { parse } from "yaml";
 import { deviceNote } from "../../../src/cli/commands/export-command.ts";
 import { readDeployment } from "../../../src/cli/export/read-deployment.ts";
 import { readVersion } from "../../../src/version.ts";
@@ -70,13 +71,27 @@ test.each([
   ["docker", "docker run --gpus all"],
   ["compose", "gpus: all at the service"],
   ["kubernetes", "nvidia.com/gpu: 1"],
-  ["helm", "--set gpus=1"],
+  ["helm", "--set 'resources.limits.nvidia"],
   ["kserve", "nvidia.com/gpu: 1"],
   ["sagemaker", "an instance type"],
   ["systemd", "PrivateDevices=no"],
 ] as const)("files of %s say how a model that asks for a device gets it", (target, way) => {
   expect(deviceNote(target, { name: "m", hasDevice: true }).join()).toContain(way);
   expect(deviceNote(target, { name: "m", hasDevice: false })).toEqual([]);
+});
+
+test("the value that gives the pods of a chart a GPU is among those that the chart has", async () => {
+  packNothing();
+  const folder = join(tempFolder(), "out");
+  const args = ["helm", "--to", folder, "--json", "--", MODEL, "-o", "runtime_backend=CUDA"];
+  const { stdout } = await runCommand(["export", ...args]);
+  const [, path = ""] = /--set '([^'=]+)=1'/.exec(JSON.parse(stdout).notes.join("\n")) ?? [];
+  // As helm reads it: a dot within a key has a backslash before it.
+  const keys = path.split(/(?<!\\)\./).map((key) => key.replaceAll("\\", ""));
+  expect(keys.pop()).toBe("nvidia.com/gpu");
+  const values = parse(readFileSync(join(folder, "values.yaml"), "utf8"));
+  expect(keys.reduce((value, key) => value?.[key], values)).toEqual({ memory: "1Gi" });
+  expect(readFileSync(join(folder, "templates/deployment.yaml"), "utf8")).toContain(`{{ toJson .Values.${keys[0]} }}`);
 });
 
 test("a command line is read as it would be served", async () => {
