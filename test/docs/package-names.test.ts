@@ -16,7 +16,7 @@ const KNOWN: readonly string[] = MANIFESTS.flatMap((manifest) =>
 const OTHERS = ["autocannon"];
 
 /** Names that npm would fetch, by `npm install`, `npm i`, `npm create` or `npx`, with their flags before. */
-const FETCHES = /\b(npm (?:install|i|add|exec|create)|npx)((?: +-[-\w=.]+)*) +([^\s`'"|;&)]+)/g;
+const FETCHES = /\b(npm (?:install|i|add|exec|create)|npx)((?: +-[-\w=.]+)*) +([^\s`'"|;&)\\]+)/g;
 /** The same in the configuration of a program that starts others. */
 const LISTED = /"command": *"(npx)", *"args": *\[((?:"-[^"]*", *)*)"([^"]+)"/g;
 
@@ -31,15 +31,21 @@ interface Fetch {
   readonly command: string;
   readonly flags: string;
   readonly name: string;
+  /** The lines around it without an empty one. */
+  readonly paragraph: string;
 }
 
 const fetches: readonly Fetch[] = filesOf("*.md", "src", "examples", "packages", ".github").flatMap((file) =>
-  [FETCHES, LISTED].flatMap((pattern) =>
-    [...readFileSync(file, "utf8").matchAll(pattern)].map(([text, command = "", flags = "", name = ""]) => ({
-      ...{ place: `${file}: ${text}`, command, flags },
-      name: command === "npm create" ? `create-${name}` : name,
-    })),
-  ),
+  readFileSync(file, "utf8")
+    .split(/\n\s*\n/)
+    .flatMap((paragraph) =>
+      [FETCHES, LISTED].flatMap((pattern) =>
+        [...paragraph.matchAll(pattern)].map(([text, command = "", flags = "", name = ""]) => ({
+          ...{ place: `${file}: ${text}`, command, flags, paragraph },
+          name: command === "npm create" ? `create-${name}` : name,
+        })),
+      ),
+    ),
 );
 
 /** A name of the registry, not a path, a placeholder, a pattern or a word of a sentence. */
@@ -47,11 +53,23 @@ const packages = fetches.filter(
   ({ name }) => /^@?[a-z][\w./-]*$/.test(name) && !/^(?:and|adds|or|put|then)$/.test(name),
 );
 
+const bare = (name: string) => name.replace(/(?<=.)@.*/, "");
+
 test("npm is given names of ours, and of what we depend on, alone", () => {
-  const bare = (name: string) => name.replace(/(?<=.)@.*/, "");
   const unknown = packages.filter(({ name }) => ![...OURS, ...KNOWN, ...OTHERS].includes(bare(name)));
   expect(packages.length).toBeGreaterThan(15);
   expect(unknown.map(({ place }) => place)).toEqual([]);
+});
+
+/** What is read once there are packages: they themselves, what they run, and the list of releases. */
+const PUBLISHED = /^(?:packages\/|src\/cli\/scaffold\/create\.ts:|CHANGELOG\.md:)/;
+
+test("npm is given a name of ours only beside the words that say that it is to be published", () => {
+  const ours = packages.filter(
+    ({ place, command, name }) => command !== "npx" && OURS.includes(bare(name)) && !PUBLISHED.test(place),
+  );
+  expect(ours.length).toBeGreaterThan(1);
+  expect(ours.filter(({ paragraph }) => !/\bpublished\b/.test(paragraph)).map(({ place }) => place)).toEqual([]);
 });
 
 /** Files that say `npx kserving` of a project that has it. */
