@@ -143,7 +143,8 @@ def _as_dates(values, is_empty):
     # What reads any form of a date takes long for a long text.
     if len(str(first)) > 100 or pd.isna(pd.to_datetime(first, errors="coerce")):
         row, value = first_row(values.to_numpy(), wrong)
-        raise invalid(f'Row {row}, "{values.name}": the value is {value}; expected a date such as {DATE} or {DATE}T12:30:00Z.')
+        expected = f"a date such as {DATE} or {DATE}T12:30:00Z"
+        raise invalid(f'Row {row}, "{values.name}": the value is {value}; expected {expected}.', reason="WRONG_DTYPE", field=values.name, expected=expected)
     return values
 
 

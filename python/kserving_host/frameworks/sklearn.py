@@ -1,5 +1,6 @@
 """scikit-learn: estimators and pipelines, which are always pickles."""
 
+import difflib
 import re
 
 import numpy as np
@@ -21,6 +22,8 @@ MOST_PLACES = 10
 # Characters of an error in which values are looked for, and such values of a column.
 MOST_TOLD = 10_000
 MOST_TRIED = 100
+# Characters of a value that is compared with the categories.
+MOST_COMPARED = 100
 
 
 class Framework(EstimatorFramework):
@@ -73,12 +76,18 @@ class Framework(EstimatorFramework):
             known = kinds.get(name, {}).get("categories", [])
             row = _row_told(values.tolist(), set(known), told) if 0 < len(known) < MOST_CATEGORIES else None
             if row is not None:
+                meant = _nearest(values[row], known)
                 row, value = first_row(values, np.arange(len(values)) == row)
-                raise invalid(f'Row {row}, "{name}": the value is {value}; the model knows {listed(map(str, known))}.') from error
+                near = {"did_you_mean": meant} if meant else {}
+                advice = f' Did you mean "{meant}"?' if meant else ""
+                expected = listed(map(str, known))
+                raise invalid(f'Row {row}, "{name}": the value is {value}; the model knows {expected}.{advice}', reason="WRONG_DTYPE", field=name, expected=expected, **near) from error
         missing = {name: values != values for name, values in columns.items()} if lacks else {}
-        places = [f'"{name}" (row {first_row(columns[name], found)[0]})' for name, found in missing.items() if found.any()]
+        places = {name: f'"{name}" (row {first_row(columns[name], found)[0]})' for name, found in missing.items() if found.any()}
         if places:
-            raise invalid(f"The model does not take missing values in all of its columns; there are some in {', '.join(places[:MOST_PLACES])}.") from error
+            first, told = next(iter(places)), ", ".join(list(places.values())[:MOST_PLACES])
+            expected = self.kinds(names).get(first, {}).get("dtype", self.number_type)
+            raise invalid(f"The model does not take missing values in all of its columns; there are some in {told}.", reason="WRONG_DTYPE", field=first, expected=expected) from error
 
     def rows(self, inputs):
         """Texts of one column are a flat list to what counts their words: MLServer's clients send them so."""
@@ -103,6 +112,13 @@ def _row_told(values, known, told):
         if len(tried) == MOST_TRIED:
             break
     return None
+
+
+def _nearest(value, known):
+    """The category, a text, that is nearest to a text; None if none is near, or the text is long."""
+    texts = [each for each in known if isinstance(each, str)]
+    is_short = isinstance(value, str) and len(value) <= MOST_COMPARED
+    return next(iter(difflib.get_close_matches(value, texts, 1)), None) if is_short else None
 
 
 def takes_documents(estimator):

@@ -1,4 +1,4 @@
-import { listNames } from "../../error-info.ts";
+import { hintedError, listNames } from "../../error-info.ts";
 import { invalidArgument, type ServingError } from "../../errors.ts";
 import type { DecodeBudget } from "../../platform/limits/memory/decode-budget.ts";
 import { nearest } from "../../platform/text/nearest.ts";
@@ -57,7 +57,7 @@ export function columnsOfRows(
   const columns = createRecord<JsonValue>();
   for (const [index, name] of (header ?? known ?? first.map((_, place) => String(place))).entries()) {
     if (name === null) continue;
-    if (name in columns) throw invalidArgument(`The column ${dumpJson(name)} comes twice.`);
+    if (name in columns) throw repeatedColumn(name, features);
     columns[name] = values.map((row) => row[index] as JsonValue);
   }
   return columns;
@@ -84,7 +84,14 @@ function otherLength(row: number, length: number, features: readonly string[]): 
   const [values, columns] = [`${length} value`, `${features.length} column`].map((text) =>
     text.startsWith("1 ") ? text : `${text}s`,
   );
-  return invalidArgument(`Row ${row + 1} has ${values}; the model has ${columns}: ${listNames(features)}.`);
+  const text = `Row ${row + 1} has ${values}; the model has ${columns}: ${listNames(features)}.`;
+  return hintedError("invalid_argument", text, { reason: "WRONG_SHAPE", expected: `[${features.length}]` });
+}
+
+function repeatedColumn(name: string, features: readonly string[] = []): ServingError {
+  const expected = features.length > 0 ? listNames(features) : undefined;
+  const text = `The column ${dumpJson(name)} comes twice; expected ${expected ?? "each name"} once.`;
+  return hintedError("invalid_argument", text, { reason: "UNKNOWN_INPUT", field: name, expected });
 }
 
 function cellCount(row: JsonValue): number | undefined {

@@ -83,16 +83,20 @@ const serve = shareServer(() => {
   };
 });
 
-/** The first output of an answer, or the text of a refusal with its status. */
-async function ask(model: string, body: unknown): Promise<unknown> {
+async function post(model: string, body: unknown) {
   const isCsv = typeof body === "string";
   const answer = await fetch(`${(await serve()).httpUrl}/predict/${model}`, {
     method: "POST",
     body: isCsv ? body : JSON.stringify(body),
     headers: { "content-type": isCsv ? "text/csv" : "application/json" },
   });
-  const json = JSON.parse(await answer.text());
-  return answer.status === 200 ? Object.values(json).at(-1) : `${answer.status} ${json.error}`;
+  return { status: answer.status, json: JSON.parse(await answer.text()) };
+}
+
+/** The first output of an answer, or the text of a refusal with its status. */
+async function ask(model: string, body: unknown): Promise<unknown> {
+  const { status, json } = await post(model, body);
+  return status === 200 ? Object.values(json).at(-1) : `${status} ${json.error}`;
 }
 
 const ROW = { age: 0.5, self: "Rome", zip: "01234", member: true, size: 1 };
@@ -157,6 +161,19 @@ describe.skipIf(python === undefined || lacksMlflow !== undefined)("odd rows", {
     const row = { self: "Oslo", zip: "01234" };
     expect(await ask("lenient", [row, { ...row, zip: "7" }])).toBe(expected);
     expect(await ask("lenient", [row])).toHaveLength(1);
+  });
+
+  it.each([
+    ["sklearn", [ROW, { ...ROW, self: "Romw" }], { field: "self", expected: "Paris, Rome", did_you_mean: "Rome" }],
+    ["sklearn", [{ ...ROW, zip: null }], { field: "zip", expected: "01234, 98765" }],
+    ["sklearn", [{ ...ROW, size: null }], { field: "size", expected: "float64" }],
+    ["mlflow", [{ since: "soon", member: true }], { field: "since", expected: expect.stringContaining("2020-01-31") }],
+  ])("that %s refuses have a hint for programs: %j", async (model, rows, hint) => {
+    const { reason, field, expected, did_you_mean } = (await post(model, rows)).json;
+    expect({ reason, field, expected, did_you_mean }).toEqual({
+      ...{ reason: "WRONG_DTYPE", did_you_mean: undefined },
+      ...hint,
+    });
   });
 
   it("of MLflow have dates of any zone and truth that is missing, and are refused without being told again", async () => {

@@ -1,5 +1,7 @@
 import { readFileSync } from "node:fs";
 import { describe, expect, it } from "vitest";
+import { hintMembers } from "../../../src/error-info.ts";
+import { ServingError } from "../../../src/errors.ts";
 import { DecodeBudget } from "../../../src/platform/limits/memory/decode-budget.ts";
 import { parsePredictBody, readInputs } from "../../../src/protocols/tensorflow-serving/http-request.ts";
 import { MISSING_TEXT } from "../../../src/tensor/codecs/csv-to-json-rows.ts";
@@ -59,6 +61,19 @@ describe("rows of a table", () => {
       "Row 2 has 1 value; the model has 2 columns: n, c.",
     );
     expect(() => read('{"instances": [[2.5, ["b"]]]}', TABLE)).toThrow("unexpected level");
+  });
+
+  it("that are refused have a hint for programs", () => {
+    const hintOf = (json: string, isCsv: boolean) => {
+      try {
+        return read(json, TABLE, { isCsv });
+      } catch (reason) {
+        return hintMembers(ServingError.from(reason).details);
+      }
+    };
+    expect(hintOf('{"instances": [[2.5, "b"], [1]]}', false)).toEqual({ reason: "WRONG_SHAPE", expected: "[2]" });
+    const twice = { reason: "UNKNOWN_INPUT", field: "n", expected: "n, c" };
+    expect(hintOf('{"instances": [["n", "n"], [1, 2]]}', true)).toEqual(twice);
   });
 
   it("are named by their numbers from 1, with the column, where a value does not fit", () => {
@@ -145,7 +160,9 @@ describe("a first line of CSV", () => {
   it("may have no name for a column beside known ones, such as the index of pandas, which is left out", () => {
     const rows = '{"instances": [[null, "n", "c"], [0, 2.5, "b"]]}';
     expect(read(rows, TABLE, csv)).toEqual(read('{"instances": [["n", "c"], [2.5, "b"]]}', TABLE, csv));
-    expect(() => read('{"instances": [["n", "n"], [1, 2]]}', TABLE, csv)).toThrow('The column "n" comes twice.');
+    expect(() => read('{"instances": [["n", "n"], [1, 2]]}', TABLE, csv)).toThrow(
+      'The column "n" comes twice; expected n, c once.',
+    );
   });
 
   it("is a row where it has no names", () => {
