@@ -61,7 +61,7 @@ test("npm is given names of ours, and of what we depend on, alone", () => {
   expect(unknown.map(({ place }) => place)).toEqual([]);
 });
 
-/** What is read once there are packages: they themselves, what they run, and the list of releases. */
+/** Files that are read once there are packages: these themselves, what they run, and the list of releases. */
 const PUBLISHED = /^(?:packages\/|src\/cli\/scaffold\/create\.ts:|CHANGELOG\.md:)/;
 
 test("npm is given a name of ours only beside the words that say that it is to be published", () => {
