@@ -22,6 +22,7 @@ const WITH_LISTENERS = [
   "proxy/raw-streams",
   "server/authentication-matrix",
   "server/listeners",
+  "server/one-reading",
   "server/retire",
   "server/tls",
 ].map((name) => `test/${name}.test.ts`);
