@@ -23,7 +23,7 @@ import {
 } from "./infer-request.ts";
 import { sealTensors } from "./json-jobs.ts";
 import { copyPayload, openPayload, payloadBytes } from "./payload.ts";
-import { type Step, sealOutputs } from "./seal-outputs.ts";
+import { type Step, sealJsonOutputs, sealOutputs } from "./seal-outputs.ts";
 import type { Stages, TakeStep } from "./stages.ts";
 
 /** Parts that `collect` gets at most: its hooks hold all of them at the same time. */
@@ -146,10 +146,11 @@ export class PartedAnswers {
     { request, ctx }: PartedRequest,
     { isFirst, isPart }: { readonly isFirst: boolean; readonly isPart: boolean },
   ): Promise<InferResponse> {
-    const isPlainJson = ctx === undefined && request.inputs.kind === "json";
     const { outputs: declared, collect } = this.#parts.hooks ?? {};
     const hooks = ctx && { outputs: isPart && collect !== undefined ? undefined : declared, isPart };
-    const outputs = isPlainJson ? await sealTensors(step, request) : sealOutputs(step, request, hooks);
+    const sealJson = () =>
+      ctx === undefined ? sealTensors(step, request) : sealJsonOutputs(step, request.call.signal);
+    const outputs = request.inputs.kind === "json" ? await sealJson() : sealOutputs(step, request, hooks);
     return toAnswer(this.#parts.served, request, { outputs, ...(isFirst && ctx && checkResponse(ctx.response)) });
   }
 

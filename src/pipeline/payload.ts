@@ -2,10 +2,11 @@ import { constants, isUtf8 } from "node:buffer";
 import { invalidArgument, publicText, type ServingError } from "../errors.ts";
 import { SKIP_KEY } from "../hooks/hooks.ts";
 import type { CancelSignal } from "../platform/async/cancel-source.ts";
+import { LongWork } from "../platform/limits/long-work.ts";
 import { checkJsonExtent, JSON_CHARACTERS, MAX_JSON_BYTES } from "../tensor/codecs/json/json-extent.ts";
 import { type JsonFault, jsonFault } from "../tensor/codecs/json/json-fault.ts";
 import { numericLayout } from "../tensor/dtype.ts";
-import { jsonPieces } from "../tensor/json-text.ts";
+import { copyForJson, isCutJson, jsonPieces } from "../tensor/json-text.ts";
 import { copyTensors } from "../tensor/packed-tensor.ts";
 import { markPlainLists } from "../tensor/plain-list.ts";
 import { toOutput, toTensor, toTensors, type Values } from "../tensor/plain-value.ts";
@@ -33,6 +34,7 @@ const decoder = new TextDecoder("utf-8", { fatal: true });
 const encoder = new TextEncoder();
 /** Saved before user code may replace it. */
 const { structuredClone: transferAway } = globalThis;
+const NO_BYTES = new Uint8Array(0);
 /** Characters of an answer that are encoded at once. */
 const ENCODED_LENGTH = 256 * 1024;
 
@@ -97,11 +99,39 @@ function notParsed(json: Uint8Array, reason: unknown): unknown {
   return isTooLong ? tooLong(json.length, reason) : reason;
 }
 
-/** Values as the text of a JSON object, in one turn: whose they are may change them in the next one. */
+/** Values as the text of a JSON object, in one turn. */
 export function sealJson(values: Values): Uint8Array {
   const pieces = [...encodedPieces(values)];
   const [only] = pieces;
   return only !== undefined && pieces.length === 1 ? only : Buffer.concat(pieces);
+}
+
+/**
+ * {@link sealJson} in turns of the event loop where there is much to write. Whose the values are may change them from
+ * the next turn on: what is written is a copy.
+ */
+export async function sealJsonInTurns(values: Values, signal: CancelSignal): Promise<Uint8Array> {
+  if (!isCutJson(values)) return sealJson(values);
+  const work = new LongWork(signal);
+  const pieces: Uint8Array[] = [];
+  for (const piece of encodedPieces(copyForJson(values) as Values)) {
+    pieces.push(piece);
+    if (work.isOver()) await work.next();
+  }
+  return joinInTurns(pieces, work);
+}
+
+/** Each piece is let go of once it is copied. */
+async function joinInTurns(pieces: Uint8Array[], work: LongWork): Promise<Uint8Array> {
+  const joined = new Uint8Array(pieces.reduce((sum, { length }) => sum + length, 0));
+  let at = 0;
+  for (const [index, piece] of pieces.entries()) {
+    joined.set(piece, at);
+    at += piece.length;
+    pieces[index] = NO_BYTES;
+    if (work.isOver()) await work.next();
+  }
+  return joined;
 }
 
 /** No string has to hold all of the text. */

@@ -15,10 +15,10 @@ import { hookFacts, isDecoupled } from "./hook-places.ts";
 import { type InferRequest, type InferResponse, type ServedVersion, toAnswer } from "./infer-request.ts";
 import { echoJsonJob, openJsonJob, sealTensors, toPayload } from "./json-jobs.ts";
 import { PartedAnswers } from "./parted-answers.ts";
-import { type JsonPayload, jsonScratchBytes, openJson, openPayload } from "./payload.ts";
+import { type JsonPayload, jsonScratchBytes, openJson, openPayload, type Payload } from "./payload.ts";
 import { type RemoteClient, remoteHandle } from "./remote.ts";
 import { runRaw } from "./run-raw.ts";
-import { pickOutputs, type Step, sealOutputs } from "./seal-outputs.ts";
+import { pickOutputs, type Step, sealJsonOutputs, sealOutputs } from "./seal-outputs.ts";
 import { hookEdges, isSameInput, pipelineSignatures } from "./signatures.ts";
 import { type StageParts, Stages } from "./stages.ts";
 
@@ -90,7 +90,7 @@ export class Pipeline {
     if (hooks === undefined && payload.kind === "json")
       return runJson(request, payload.json, { models, stages, served });
     const received = payload.kind === "json" ? await openJson(payload, request.call.signal) : openPayload(payload);
-    if (hooks === undefined) return this.#seal(await stages.run(received, request), request, undefined);
+    if (hooks === undefined) return this.#seal(await stages.run(received, request), request);
     const { ctx, streams } = this.#open(request);
     const inputs = this.#checkDeclared(received, request);
     const { process, begin, release } = hooks;
@@ -100,7 +100,9 @@ export class Pipeline {
         process === undefined
           ? stages.run(inputs, request, { ctx })
           : stages.runProcess(process, inputs, { request, ctx });
-      return this.#seal(await last, request, ctx);
+      const step = await last;
+      if (payload.kind === "tensors") return this.#seal(step, request, ctx);
+      return this.#toAnswer(await sealJsonOutputs(step, request.call.signal), request, ctx);
     } finally {
       streams.leave();
       release?.(ctx);
@@ -172,14 +174,13 @@ export class Pipeline {
     return checkDeclared(values as Tensors, { declared, inputs });
   }
 
-  #seal(step: Step, request: InferRequest, ctx: HookContext | undefined): InferResponse {
-    const { hooks, served } = this.#parts;
+  #seal(step: Step, request: InferRequest, ctx?: HookContext): InferResponse {
+    return this.#toAnswer(sealOutputs(step, request, this.#parts.hooks), request, ctx);
+  }
+
+  #toAnswer(outputs: Payload, request: InferRequest, ctx: HookContext | undefined): InferResponse {
     const { metadata, contentType } = ctx === undefined ? NOTHING_SET : checkResponse(ctx.response);
-    return toAnswer(served, request, {
-      outputs: sealOutputs(step, request, hooks),
-      metadata,
-      contentType,
-    });
+    return toAnswer(this.#parts.served, request, { outputs, metadata, contentType });
   }
 
   #open(request: InferRequest): { readonly ctx: HookContext; readonly streams: OpenStreams } {

@@ -1,11 +1,12 @@
 import { publicText, ServingError } from "../errors.ts";
 import type { HookSet } from "../hooks/hook-set.ts";
 import { outputMismatch } from "../models/check-outputs.ts";
+import type { CancelSignal } from "../platform/async/cancel-source.ts";
 import type { Values } from "../tensor/plain-value.ts";
 import { assertOutputs } from "../tensor/signature/choose-signature.ts";
 import type { TensorSpec } from "../tensor/signature/signature.ts";
 import { createTensors, type Tensor, type Tensors } from "../tensor/tensor.ts";
-import { type Payload, sealPayload } from "./payload.ts";
+import { type Payload, sealJsonInTurns, sealPayload } from "./payload.ts";
 
 /** Values between two steps, and the step that gave them; undefined = the client. */
 export interface Step {
@@ -39,6 +40,15 @@ export function sealOutputs(step: Step, { inputs, outputs }: Asked, hooks: Decla
   if (hooks !== undefined) checkDeclared(sealed, step, { asked: outputs, declared: hooks });
   if (outputs === undefined || sealed.kind === "json") return sealed;
   return { kind: "tensors", tensors: pickOutputs(sealed.tensors, outputs) };
+}
+
+/** {@link sealOutputs} for a request in JSON that hooks answer; in turns where there is much to write. */
+export async function sealJsonOutputs({ values, giver }: Step, signal: CancelSignal): Promise<Payload> {
+  try {
+    return { kind: "json", json: await sealJsonInTurns(values, signal) };
+  } catch (reason) {
+    throw signal.aborted ? reason : unsendable(reason, { giver });
+  }
 }
 
 /** Of what a model gives behind the last hook, the outputs that are declared: no hook has chosen the others. */

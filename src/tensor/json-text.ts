@@ -1,5 +1,6 @@
 import { invalidArgument, ServingError } from "../errors.ts";
 import { type Element, toNested } from "./elements.ts";
+import { copyTensor } from "./packed-tensor.ts";
 import { isPlainObject } from "./record.ts";
 import { createTensor, elementCount, isTensor, type Tensor } from "./tensor.ts";
 
@@ -31,6 +32,42 @@ export function* jsonPieces(value: unknown): Generator<string> {
   } catch (reason) {
     throw toRefusal(reason);
   }
+}
+
+/** Checks that a value has enough elements, members and characters for more than one of its {@link jsonPieces}. */
+export function isCutJson(value: unknown): boolean {
+  return extentOf(value, 0) >= PIECE_EXTENT;
+}
+
+/** A copy of plain values and tensors with the same JSON text, which stays when they change. */
+export function copyForJson(value: unknown): unknown {
+  try {
+    return copyOf(value);
+  } catch (reason) {
+    throw toRefusal(reason);
+  }
+}
+
+function copyOf(value: unknown): unknown {
+  if (typeof value !== "object" || value === null) return value;
+  if (isTensor(value)) return copyTensor(value);
+  if (isBuffer(value)) return Buffer.from(value);
+  if (isList(value)) return Array.isArray(value) ? copyList(value) : (value as Float64Array).slice();
+  const { toJSON, then } = value as { toJSON?: unknown; then?: unknown };
+  if (typeof then === "function") return value;
+  if (typeof toJSON === "function") return copyOf(toJSON.call(value));
+  const members = Object.entries(value).filter(([, member]) => member !== undefined);
+  return members.length === 0 ? value : Object.fromEntries(members.map(([name, member]) => [name, copyOf(member)]));
+}
+
+/** V8 copies a list of numbers as memory. */
+function copyList(list: readonly unknown[]): unknown[] {
+  const copy = list.slice();
+  for (let index = 0; index < copy.length; index++) {
+    const element = copy[index];
+    if (typeof element === "object" && element !== null) copy[index] = copyOf(element);
+  }
+  return copy;
 }
 
 function toRefusal(reason: unknown): unknown {

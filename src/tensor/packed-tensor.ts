@@ -54,7 +54,8 @@ export function copyTensors(tensors: Tensors): Tensors {
   return createTensors(Object.entries(tensors).map(([name, tensor]) => [name, copyTensor(tensor)]));
 }
 
-function copyTensor(tensor: Tensor): Tensor {
+/** A copy of one tensor in its own memory. */
+export function copyTensor(tensor: Tensor): Tensor {
   if (tensor.dtype !== "bytes") return { ...tensor, data: tensor.data.slice() } as Tensor;
   const packed = packedOf(tensor);
   if (packed !== undefined) {

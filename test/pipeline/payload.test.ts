@@ -1,6 +1,13 @@
 import { expect, test } from "vitest";
 import { cutJson } from "../../src/pipeline/json-cutter.ts";
-import { checkJsonObject, openJson, openPayload, payloadBytes } from "../../src/pipeline/payload.ts";
+import {
+  checkJsonObject,
+  openJson,
+  openPayload,
+  payloadBytes,
+  sealJson,
+  sealJsonInTurns,
+} from "../../src/pipeline/payload.ts";
 import { toTensors } from "../../src/tensor/plain-value.ts";
 
 const { signal } = new AbortController();
@@ -58,4 +65,26 @@ test("the size of a payload has its long names, of which a client may send more 
     payloadBytes({ kind: "tensors", tensors: toTensors(Object.fromEntries(names.map((name) => [name, "a"]))) });
   expect(bytesOf("x", "n".repeat(256))).toBe(2);
   expect(bytesOf("x", "n".repeat(4096))).toBe(2 + 2 * 4096);
+});
+
+test("others have their turns while a large answer is written, which takes memory of its own size", async () => {
+  let [turns, isOver] = [0, false];
+  const count = () => {
+    turns++;
+    if (!isOver) setImmediate(count);
+  };
+  setImmediate(count);
+  const values = { x: Array.from({ length: 500_000 }, (_, index) => index / 7), y: "é" };
+  const json = await sealJsonInTurns(values, signal);
+  isOver = true;
+  expect(turns).toBeGreaterThan(1);
+  expect(json.byteLength).toBe(json.buffer.byteLength);
+  expect(Buffer.compare(json, sealJson(values))).toBe(0);
+});
+
+test("writing ends where the request does", async () => {
+  const leaving = new AbortController();
+  const written = sealJsonInTurns({ x: new Array(3_000_000).fill(1.2345) }, leaving.signal);
+  leaving.abort(new Error("left"));
+  await expect(written).rejects.toThrow("left");
 });

@@ -1,6 +1,6 @@
 import { runInNewContext } from "node:vm";
 import { describe, expect, test } from "vitest";
-import { jsonPieces, toJsonText } from "../../src/tensor/json-text.ts";
+import { copyForJson, jsonPieces, toJsonText } from "../../src/tensor/json-text.ts";
 import { createTensor } from "../../src/tensor/tensor.ts";
 
 describe("JSON text", () => {
@@ -114,5 +114,48 @@ describe("JSON text in pieces", () => {
     );
     const unpaid = createTensor("float32", [0], new Float32Array());
     expect(() => textOf([numbers, { ...unpaid, shape: [60_000, 60_000] }])).toThrow("but 0 were given");
+  });
+});
+
+describe("a copy of what is to be written", () => {
+  const packed = createTensor("bytes", [2], [new Uint8Array([65]), new Uint8Array([66])]);
+  const values = {
+    list: [1, 2.5, Number.NaN],
+    rows: [[1], [2, [3]]],
+    typed: new Float32Array([1.5, 2]),
+    wide: new BigInt64Array([2n ** 60n]),
+    bytes: Buffer.from("é"),
+    tensor: createTensor("int32", [2, 1], new Int32Array([1, 2])),
+    texts: packed,
+    when: { toJSON: () => ["now"] },
+    own: new (class Own {
+      a = { b: true };
+    })(),
+    ["__proto__"]: { c: 1 },
+    left: undefined,
+  };
+
+  test("has the same text, also when the values change", () => {
+    const text = toJsonText(values);
+    const copy = copyForJson(values);
+    values.list[0] = 9;
+    (values.rows[1] as unknown[])[0] = 9;
+    values.typed[0] = 9;
+    values.wide[0] = 9n;
+    values.bytes[1] = 9;
+    values.tensor.data[0] = 9;
+    packed.data[0]![0] = 67;
+    values.own.a.b = false;
+    values.when.toJSON = () => ["later"];
+    expect(toJsonText(copy)).toBe(text);
+    expect(toJsonText(values)).not.toBe(text);
+  });
+
+  test("is refused for the same reasons", () => {
+    const endless: unknown[] = [];
+    endless.push(endless);
+    expect(() => copyForJson(endless)).toThrow("contains itself");
+    for (const value of [Promise.resolve(1), new Map(), () => 1])
+      expect(() => toJsonText(copyForJson({ a: [value] }))).toThrow(/^a\[0\] is a /);
   });
 });

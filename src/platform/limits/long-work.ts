@@ -7,18 +7,16 @@ const TURN_MS = 10;
 /** Work that takes long, such as reading a large text, and lets others have turns of the event loop meanwhile. */
 export class LongWork {
   readonly #signal: CancelSignal | undefined;
-  readonly #turnMs: number;
   #began = performance.now();
 
   /** `signal` ends the work. */
-  constructor(signal?: CancelSignal, turnMs = TURN_MS) {
+  constructor(signal?: CancelSignal) {
     this.#signal = signal;
-    this.#turnMs = turnMs;
   }
 
   /** Checks if the work has had its time of this turn. */
   isOver(): boolean {
-    return performance.now() - this.#began > this.#turnMs;
+    return performance.now() - this.#began > TURN_MS;
   }
 
   /** Waits for the next turn; throws the signal's reason. */

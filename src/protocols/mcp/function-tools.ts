@@ -3,7 +3,7 @@ import { EVENTS } from "../../proxy/part-form.ts";
 import { inferNumbers, inferText } from "../../serving/infer-text.ts";
 import type { CallOptions, Lease } from "../../serving/inference-service.ts";
 import type { Signature } from "../../tensor/signature/signature.ts";
-import { byteSize, createTensor, createTensors, type Tensor, type Tensors } from "../../tensor/tensor.ts";
+import { byteSize, createTensor, createTensors, elementCount, type Tensor, type Tensors } from "../../tensor/tensor.ts";
 import { writeRequest } from "../text/members.ts";
 import { TextAnswer } from "../text/text-answer.ts";
 
@@ -85,10 +85,12 @@ const MAX_TEXTS = 2048;
 
 function textsIn(inputs: Tensors, name: string): readonly string[] {
   const tensor: Tensor | undefined = inputs[name];
-  if (tensor?.dtype !== "bytes" || tensor.data.length === 0)
+  // Of packed texts, reading the data would make each of them.
+  const count = tensor === undefined ? 0 : elementCount(tensor.shape);
+  if (tensor?.dtype !== "bytes" || count === 0)
     throw invalidArgument(`The argument ${name} is empty; expected one text at least.`);
-  if (tensor.data.length > MAX_TEXTS)
-    throw invalidArgument(`The argument ${name} has ${tensor.data.length} texts; expected ${MAX_TEXTS} at most.`);
+  if (count > MAX_TEXTS)
+    throw invalidArgument(`The argument ${name} has ${count} texts; expected ${MAX_TEXTS} at most.`);
   if (byteSize(tensor) > MAX_TEXT_BYTES)
     throw invalidArgument(`The argument ${name} has ${byteSize(tensor)} bytes; expected ${MAX_TEXT_BYTES} at most.`);
   return Array.from(tensor.data, (bytes) => Buffer.from(bytes).toString());

@@ -3,6 +3,7 @@ import type { HttpExchange } from "../../proxy/http-exchange.ts";
 import type { HttpAnswer } from "../../proxy/http-route.ts";
 import { LINES, type PartForm } from "../../proxy/part-form.ts";
 import type { InferenceService } from "../../serving/inference-service.ts";
+import { elementCount } from "../../tensor/tensor.ts";
 import { answerWish, readBody } from "../text/answer-text.ts";
 import { answerVectors, EMBEDDING_MODELS } from "../text/answer-vectors.ts";
 import { leaseFor } from "../text/lease-for.ts";
@@ -174,7 +175,8 @@ export async function answerOllamaVectors(
   const wish = await readBody(exchange, isOlder ? readEmbeddingJob : readOllamaEmbedJob, await exchange.readBody());
   const model = await servedName(wish.model, service, exchange.callInfo());
   const load_duration = nanoseconds(arrivedMs, performance.now());
-  if (wish.texts.data.length === 0) return answerNoVectors(model, isOlder, { exchange, service, asked: wish.model });
+  if (elementCount(wish.texts.shape) === 0)
+    return answerNoVectors(model, isOlder, { exchange, service, asked: wish.model });
   return answerVectors(exchange, service, {
     ...wish,
     model,

@@ -105,7 +105,7 @@ async function rank(lease: Lease, wish: PairsWish, call: CallOptions): Promise<N
   const { sides, queries, texts, request } = wish;
   const [count] = queries.shape;
   if (count !== 1) throw wrongMember(sides[0], `a list of ${count} texts`, "one text, which the function rerank takes");
-  return inferNumbers(lease, { entry: "rerank", request, call }, texts.data.length);
+  return inferNumbers(lease, { entry: "rerank", request, call }, elementCount(texts.shape));
 }
 
 /** Models that score pairs of texts without a function of hooks. */
@@ -154,7 +154,7 @@ const MAX_QUERY_BYTES = 32 * 1024 * 1024;
 
 /** Counts the queries of all pairs, each of which is copied; throws `invalid_argument` for too many bytes. */
 function holdQueries({ sides: [side], queries, texts }: PairsWish, exchange: HttpExchange): void {
-  const count = queries.data.length === 1 ? texts.data.length : 1;
+  const count = elementCount(queries.shape) === 1 ? elementCount(texts.shape) : 1;
   const bytes = count * byteSize(queries);
   const most = Math.min(MAX_QUERY_BYTES, exchange.maxMessageBytes);
   if (bytes > most) throw wrongMember(side, `${byteSize(queries)} bytes for ${count} pairs`, `${most} in all pairs`);

@@ -5,7 +5,7 @@ import type { ProtocolSettings } from "../../../platform/limits/settings/server-
 import type { CallOptions, InferResponse, Lease } from "../../../serving/inference-service.ts";
 import type { ServableDescription } from "../../../serving/servable-description.ts";
 import { type ChosenSignature, chooseSignature, toPlainSignature } from "../../../tensor/signature/choose-signature.ts";
-import { byteSize, createTensors, type Tensor, type Tensors } from "../../../tensor/tensor.ts";
+import { byteSize, createTensors, elementCount, type Tensor, type Tensors } from "../../../tensor/tensor.ts";
 import { answeredTensors } from "../../answered-tensors.ts";
 import { checkMethodName } from "../method-names.ts";
 import { featureInputs, featureInputsJob, serializedInput } from "./example-inputs.ts";
@@ -40,7 +40,7 @@ export async function runExamples(
   run: ExampleRun,
 ): Promise<{ readonly answer: InferResponse; readonly result: ExampleResult }> {
   const { method, call } = run;
-  const count = run.examples.data.length;
+  const count = elementCount(run.examples.shape);
   if (call.record !== undefined) call.record.examples = count;
   const signature = findSignature(lease.description, run.signature);
   const spec = signature.spec ?? {};
@@ -66,7 +66,7 @@ export function findSignature({ signatures }: Pick<ServableDescription, "signatu
 /** The inputs of a signature for examples, as {@link runExamples} describes; refuses none with the original's text. */
 export async function toInputs({ spec = {} }: ChosenSignature, from: ExampleInputs): Promise<Tensors> {
   const { examples, call, maxBytes } = from;
-  if (examples.data.length === 0) throw invalidArgument("Input is empty.");
+  if (elementCount(examples.shape) === 0) throw invalidArgument("Input is empty.");
   const serialized = serializedInput(spec);
   if (serialized !== undefined) return createTensors([[serialized, examples]]);
   if (byteSize(examples) <= LARGE_MESSAGE_BYTES) return featureInputs(examples, spec, maxBytes);
