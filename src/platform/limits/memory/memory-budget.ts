@@ -7,8 +7,12 @@ import { MemoryShare } from "./memory-share.ts";
 import { threadMemory } from "./thread-memory.ts";
 import { markRarely } from "./young-garbage.ts";
 
-/** Size up to which requests are not refused because of images: one large image would exclude all other clients. */
+/**
+ * Size up to which requests are not refused because of images: one large image would exclude all other clients. As long
+ * as all requests hold less than {@link SMALL_SHARE} of the budget, neither are those of a share of it.
+ */
 const SMALL_BYTES = 64 * 1024;
+const SPARED_SHARE = 1 / 64;
 
 /** Size from which requests make garbage that V8 should not mark whole heaps for. */
 const LARGE_BYTES = 256 * 1024;
@@ -113,7 +117,9 @@ export class MemoryBudget {
     const isAlone = this.#shared === undefined ? held <= ownBytes : held - ownBytes < KIB;
     if (isAlone) return undefined;
     const limitBytes = totalBytes <= this.#smallBytes ? this.maxBytes * (1 + SMALL_SHARE) : this.maxBytes;
-    const isSmall = totalBytes <= SMALL_BYTES;
+    const isSmall =
+      totalBytes <= SMALL_BYTES ||
+      (totalBytes <= this.maxBytes * SPARED_SHARE && held + bytes <= this.maxBytes * SMALL_SHARE);
     if (held + bytes <= limitBytes && (isSmall || threadMemory.hasRoom(bytes - freeableBytes))) return undefined;
     return () => this.#full(held + (isSmall ? 0 : threadMemory.heldBytes));
   }
