@@ -5,6 +5,7 @@ import { describe, expect, it } from "vitest";
 import { parseAllDocuments } from "yaml";
 import type { Deployment } from "../../../src/tools/export/deployment.ts";
 import { EXPORT_TARGETS, exportFiles } from "../../../src/tools/export/export-files.ts";
+import { missingPython, PYTHON } from "../../helpers/missing-python.ts";
 import { tempFolder } from "../../helpers/temp-folder.ts";
 
 const DEPLOYMENT: Deployment = {
@@ -23,6 +24,13 @@ const CONTEXT = {
   isRemote: (path: string) => path.includes("://"),
   readExample: (name: string) => readFileSync(join("examples/systemd", name), "utf8"),
 };
+/** Checks documents by the schemas of Kubernetes' API, which have no other fields; of other APIs it knows none. */
+const VALIDATE = `
+import kubernetes_validate, sys, yaml
+for document in yaml.safe_load_all(sys.stdin):
+    kubernetes_validate.validate(document, "1.37", strict=True)
+`;
+const missing = missingPython("What is exported for Kubernetes", "kubernetes_validate, yaml");
 const IMAGES = EXPORT_TARGETS.filter((target) => target !== "systemd");
 
 function files(target: (typeof EXPORT_TARGETS)[number], changes: Partial<Deployment> = {}) {
@@ -134,6 +142,15 @@ describe("manifests of Kubernetes", () => {
     expect(service).toMatchObject({ kind: "Service", spec: { selector: labels, ports: targets } });
     expect(headless).toMatchObject({ kind: "Service", spec: { clusterIP: "None", selector: labels } });
     expect(budget).toMatchObject({ kind: "PodDisruptionBudget", spec: { selector: { matchLabels: labels } } });
+  });
+
+  it.skipIf(missing)("are valid by the schemas of Kubernetes' API, and what is wrong is not", () => {
+    const { httpPort: _, ...withoutHttp } = DEPLOYMENT;
+    const all = [DEPLOYMENT, withoutHttp, { ...DEPLOYMENT, hasDevice: true, hasConfig: true, secrets: ["TOKEN"] }];
+    const texts = all.map((one) => exportFiles("kubernetes", one, CONTEXT)["kubernetes.yaml"] ?? "");
+    const validate = (input: string) => execFileSync(PYTHON, ["-c", VALIDATE], { input, stdio: "pipe" });
+    validate(texts.join("---\n"));
+    expect(() => validate(texts[0]?.replace("replicas:", "replica:") ?? "")).toThrow("replica");
   });
 
   it("ask gRPC where HTTP is off", () => {
