@@ -158,22 +158,30 @@ function argumentsAt(root: JsonValue | undefined): JsonValue {
 
 function toMessage(root: JsonValue): Message {
   if (!isJsonObject(root)) return { fault: "expected an object" };
-  const { jsonrpc, id: givenId, method, params = {} } = root;
+  const { jsonrpc, id: givenId, method, params } = root;
   const id = toId(givenId);
   const known = id === undefined ? {} : { id };
   if (jsonrpc !== "2.0") return { ...known, fault: 'jsonrpc is not "2.0"' };
-  if (givenId !== undefined && id === undefined) return { fault: "id is neither a text nor a number" };
-  if (method === undefined && (root.result !== undefined || root.error !== undefined)) return {};
+  if (isAbsent(method) && !(isAbsent(root.result) && isAbsent(root.error))) return {};
+  // Libraries that write every member write that of a notification, too.
+  const isNotification = givenId === null && typeof method === "string" && method.startsWith("notifications/");
+  if (givenId !== undefined && id === undefined && !isNotification)
+    return { fault: "id is neither a text nor a number" };
   if (typeof method !== "string") return { ...known, fault: "method is no text" };
-  if (!isJsonObject(params)) return { ...known, fault: "params is no object" };
-  return { ...known, method, ...toParams(params) };
+  if (!isAbsent(params) && !isJsonObject(params)) return { ...known, fault: "params is no object" };
+  return { ...known, method, ...toParams(params ?? {}) };
+}
+
+/** A member that may be left out may be null. */
+function isAbsent(value: JsonValue | undefined): value is null | undefined {
+  return value === undefined || value === null;
 }
 
 function toParams({ name, cursor, protocolVersion, requestId, _meta: meta }: JsonObject): Message {
   const cancelled = toId(requestId);
   return {
     ...(typeof name === "string" && { name }),
-    ...(cursor !== undefined && { cursor: typeof cursor === "string" ? cursor : null }),
+    ...(!isAbsent(cursor) && { cursor: typeof cursor === "string" ? cursor : null }),
     ...(typeof protocolVersion === "string" && { version: protocolVersion }),
     ...(cancelled !== undefined && { requestId: cancelled }),
     ...(isJsonObject(meta) && toMeta(meta)),
@@ -189,7 +197,7 @@ function toMeta(meta: JsonObject): Message {
   const hasCapabilities = isJsonObject(meta[`${PREFIX}clientCapabilities`]);
   return {
     ...(progressToken !== undefined && { progressToken }),
-    ...((version !== undefined || hasCapabilities) && {
+    ...((!isAbsent(version) || hasCapabilities) && {
       envelope: { version: typeof version === "string" ? version : undefined, hasCapabilities },
     }),
   };

@@ -301,6 +301,7 @@ describe("a message", () => {
     ["no object", "5", 400, -32600],
     ["of another version", { jsonrpc: "1.0", id: 3, method: "ping" }, 400, -32600],
     ["with an id that is an object", { jsonrpc: "2.0", id: {}, method: "ping" }, 400, -32600],
+    ["with an id that is null", { jsonrpc: "2.0", id: null, method: "ping" }, 400, -32600],
     ["without a method", { jsonrpc: "2.0", id: 3 }, 400, -32600],
     ["with params that are a list", { jsonrpc: "2.0", id: 3, method: "ping", params: [] }, 400, -32600],
     ["an empty list", [], 400, -32600],
@@ -309,6 +310,36 @@ describe("a message", () => {
   ])("that is %s is refused", async (_, body, status, code) => {
     const answer = await post(body);
     expect([answer.status, answer.body.error.code]).toEqual([status, code]);
+  });
+
+  const nulls = (...names: readonly string[]) => Object.fromEntries(names.map((name) => [name, null]));
+  const META = ["progressToken", "io.modelcontextprotocol/protocolVersion", "io.modelcontextprotocol/clientInfo"];
+  const NULLS: readonly (readonly [what: string, plain: object, nulled: object])[] = [
+    ["params of a ping", message("ping"), { ...message("ping"), params: null }],
+    ["params of a list", message("tools/list"), { ...message("tools/list"), ...nulls("params", "result", "error") }],
+    ["the cursor of a list", message("tools/list"), message("tools/list", nulls("cursor", "_meta"))],
+    ["members of _meta", message("tools/list"), message("tools/list", { _meta: nulls(...META) })],
+    ["arguments", call("media"), message("tools/call", { name: "media", arguments: null, _meta: null })],
+    ["those of a handshake", message("initialize"), message("initialize", nulls("protocolVersion", "clientInfo"))],
+    [
+      "those of a notification",
+      { jsonrpc: "2.0", method: "notifications/initialized" },
+      { jsonrpc: "2.0", method: "notifications/initialized", ...nulls("id", "params", "result", "error") },
+    ],
+    [
+      "those of an answer to the server",
+      { jsonrpc: "2.0", id: 7, result: {} },
+      { jsonrpc: "2.0", id: 7, result: {}, ...nulls("method", "params", "error") },
+    ],
+    ["the id of an answer of failure", { jsonrpc: "2.0", error: {} }, { jsonrpc: "2.0", id: null, error: {} }],
+  ];
+
+  it.each(NULLS)("may have null where a member may be left out: %s", async (_, plain, nulled) => {
+    const expected = await post(plain);
+    expect([200, 202]).toContain(expected.status);
+    expect(expected.body?.error).toBeUndefined();
+    const { status, body } = await post(nulled);
+    expect({ status, body }).toEqual({ status: expected.status, body: expected.body });
   });
 
   it("may be one of a list in the first revisions, and not in later ones", async () => {
