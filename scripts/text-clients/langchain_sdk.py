@@ -1,7 +1,7 @@
 from calls import CITY, GOOD, ORIGIN, PICTURE, call, is_near
 from langchain_core.messages import HumanMessage, ToolMessage
 from langchain_ollama import ChatOllama, OllamaEmbeddings
-from langchain_openai import ChatOpenAI, OpenAIEmbeddings
+from langchain_openai import ChatOpenAI, OpenAI, OpenAIEmbeddings
 
 TOOL = {"type": "function", "function": {"name": "weather", "description": "tells it", "parameters": CITY}}
 MODELS = {
@@ -47,6 +47,13 @@ for name, model in MODELS.items():
     def _():
         message = HumanMessage([{"type": "image_url", "image_url": {"url": PICTURE}}])
         assert model.invoke([message]).content.startswith("image image/png")
+
+
+@call("openai: several prompts in one request")
+def _():
+    model = OpenAI(model="talk", base_url=f"{ORIGIN}/v1", api_key="any", max_retries=0, n=2)
+    answer = model.generate(["a", "b"])
+    assert [[each.text for each in one] for one in answer.generations] == [["A", "A"], ["B", "B"]]
 
 
 @call("openai: embeddings")

@@ -73,7 +73,7 @@ export const ENDPOINTS: readonly OpenaiEndpoint[] = [
     answer: async (...call) => (await importText()).answerOpenai(...call, "completion"),
     about: {
       summary: "Continue a text",
-      schemas: { body: bodyOf({ prompt: TEXT, stream: STREAM }), answer: listOf("choices") },
+      schemas: { body: bodyOf({ prompt: TEXTS, stream: STREAM }), answer: listOf("choices") },
     },
   },
   {

@@ -124,7 +124,8 @@ class ChoiceWriter implements TextWriter {
   }
 
   after(choices: readonly MadeText[]): readonly string[] {
-    const last = { ...this.#fields(this.#form.partObject), choices: [], usage: toUsage(choices) ?? null };
+    const usage = toUsage(choices, this.#head.count) ?? null;
+    const last = { ...this.#fields(this.#form.partObject), choices: [], usage };
     return [...(this.#head.includeUsage ? [JSON.stringify(last)] : []), "[DONE]"];
   }
 
@@ -133,7 +134,7 @@ class ChoiceWriter implements TextWriter {
     const choices = all.map((made, index) => ({
       ...{ index, ...this.#form.whole(made), logprobs: null, finish_reason: made.finish },
     }));
-    const usage = toUsage(all);
+    const usage = toUsage(all, this.#head.count);
     return { ...this.#fields(this.#form.object), choices, ...(usage !== undefined && { usage }) };
   }
 
@@ -159,11 +160,15 @@ function toDelta(step: TextStep): Delta {
 
 const MEMBERS = { text: "content", reasoning: "reasoning_content", refusal: "refusal" } as const;
 
-/** The prompt counts once, and the tokens of all choices. */
-function toUsage(choices: readonly MadeText[]): object | undefined {
-  const known = choices.flatMap(({ usage }) => (usage === undefined ? [] : [usage]));
-  if (known.length === 0) return undefined;
-  const prompt = Math.max(...known.map(({ promptTokens = 0 }) => promptTokens));
-  const completion = known.reduce((sum, { completionTokens = 0 }) => sum + completionTokens, 0);
+/** Each prompt, which has so many choices, counts once, and the tokens of all choices. */
+function toUsage(choices: readonly MadeText[], count: number): object | undefined {
+  if (choices.every(({ usage }) => usage === undefined)) return undefined;
+  const prompts = new Array<number>(Math.ceil(choices.length / count)).fill(0);
+  for (const [index, { usage: { promptTokens = 0 } = {} }] of choices.entries()) {
+    const place = Math.floor(index / count);
+    prompts[place] = Math.max(prompts[place] ?? 0, promptTokens);
+  }
+  const prompt = prompts.reduce((sum, tokens) => sum + tokens, 0);
+  const completion = choices.reduce((sum, { usage }) => sum + (usage?.completionTokens ?? 0), 0);
   return { prompt_tokens: prompt, completion_tokens: completion, total_tokens: prompt + completion };
 }

@@ -39,20 +39,38 @@ export function readChoices(body: Members): object {
 /** Bytes of a prompt that comes back before its answer, which the main thread writes. */
 const MAX_ECHO_BYTES = 1024 * 1024;
 
+/** Bytes of the other members, which the function gets with each of several prompts. */
+const MAX_REPEATED_BYTES = 16 * 1024 * 1024;
+
 /** Reads a request of completions. Throws `invalid_argument` with the place of a wrong member. */
 function readCompletion(bytes: Uint8Array): TextWish {
   const body = parseMembers(bytes);
   const wish = readWish(body);
   const prompts = readTexts(body, "prompt");
-  const [prompt = ""] = prompts;
-  if (prompts.length > 1)
-    throw wrongMember("prompt", `a list of ${prompts.length} texts`, "one text: send a request for each");
-  const echo = new TextEncoder().encode(body.boolean("echo") === true ? prompt : "");
-  const most = Math.floor(MAX_ECHO_BYTES / wish.count);
-  if (echo.length > most)
-    throw wrongMember("echo", `true for a prompt of ${echo.length} bytes`, `${most} at most: leave echo out`);
-  const own = { prompt, suffix: body.text("suffix") };
-  return { ...wish, echo, requests: [{ entry: "complete", request: writeRequest({ ...own, ...readChoices(body) }) }] };
+  const { length } = prompts;
+  const most = Math.floor(MAX_CHOICES / wish.count);
+  if (length > most)
+    throw wrongMember("prompt", `a list of ${length} texts with ${wish.count} choices each`, `${most} at most`);
+  const isEchoed = body.boolean("echo") === true;
+  const own = { suffix: body.text("suffix"), ...readChoices(body) };
+  const repeated = length === 1 ? 0 : length * writeRequest(own).length;
+  if (repeated > MAX_REPEATED_BYTES)
+    throw wrongMember("prompt", `a list of ${length} texts with ${repeated} bytes of other members`, "fewer at once");
+  const asked = prompts.map((prompt) => ({
+    echo: new TextEncoder().encode(isEchoed ? prompt : ""),
+    request: writeRequest({ prompt, ...own }),
+  }));
+  checkEcho(asked, wish.count);
+  const [{ echo, request } = NOTHING, ...others] = asked;
+  return { ...wish, echo, ...(others.length > 0 && { others }), requests: [{ entry: "complete", request }] };
+}
+
+const NOTHING = { echo: new Uint8Array(0), request: new Uint8Array(0) };
+
+function checkEcho(prompts: readonly { readonly echo: Uint8Array }[], count: number): void {
+  const length = prompts.reduce((sum, { echo }) => sum + echo.length, 0);
+  const most = Math.floor(MAX_ECHO_BYTES / count);
+  if (length > most) throw wrongMember("echo", `true for prompts of ${length} bytes`, `${most} at most: leave echo out`);
 }
 
 /** {@link readCompletion} for a codec thread. */

@@ -50,18 +50,21 @@ export async function answerWish(
   const lease = await leaseFor(service, { model: wish.model, entries }, call);
   const { model } = lease.description;
   const chosen = wish.requests.find(({ entry }) => hasEntry(lease.description, entry)) ?? { entry: "", request: NONE };
-  const asked = await prepared(chosen, wish, exchange).catch((reason) => {
+  const requests = await prepared(chosen, wish, exchange).catch((reason) => {
     lease.release();
     throw reason;
   });
-  const echo = Buffer.from(wish.echo).toString();
+  const { count = 1, others = [] } = wish;
+  const echoes = [wish, ...others].map(({ echo }) => Buffer.from(echo).toString());
   const told: object = wish.told === undefined ? {} : JSON.parse(Buffer.from(wish.told).toString());
-  const writer = write({ model, includeUsage: wish.includeUsage, echo, told, arrivedMs });
-  const others = Array.from({ length: (wish.count ?? 1) - 1 }, (_, other) => writer.choice?.(other + 1) ?? writer);
-  const choices = [writer, ...others].map((each) => new TextAnswer(each, echo, wish.count));
+  const writer = write({ model, includeUsage: wish.includeUsage, echo: echoes[0] ?? "", told, count, arrivedMs });
+  const choices = requests.map((_, index) => {
+    const own = index === 0 ? writer : (writer.choice?.(index) ?? writer);
+    return new TextAnswer(own, echoes[Math.floor(index / count)] ?? "", requests.length);
+  });
   const { entry } = chosen;
   const made = {
-    ...asked,
+    requests,
     entry,
     lease,
     call,
@@ -78,16 +81,29 @@ const MAX_COPIED_BYTES = 16 * 1024 * 1024;
 type Chosen = Pick<TextWish["requests"][number], "request" | "facts">;
 
 /**
- * The request with what its addresses stand for, with the memory of its copies for further choices. Throws
- * `invalid_argument` for too many of a large one.
+ * The request of each choice, those of the first prompt first, with what its addresses stand for; counts the memory of
+ * all but the first. Throws `invalid_argument` for too many of a large one.
  */
-async function prepared(chosen: Chosen, { addresses, count = 1 }: TextWish, exchange: HttpExchange): Promise<Chosen> {
-  const asked = addresses === undefined ? chosen : await withMedia(chosen, addresses, exchange);
-  const { length } = asked.request;
-  if (count > 1 && count * length > MAX_COPIED_BYTES)
-    throw wrongMember("n", `${count} for a request of ${length} bytes`, `${MAX_COPIED_BYTES} bytes in all choices`);
-  exchange.hold((count - 1) * length);
-  return asked;
+async function prepared(
+  chosen: Chosen,
+  { addresses, count = 1, others = [] }: TextWish,
+  exchange: HttpExchange,
+): Promise<readonly Chosen[]> {
+  const first = addresses === undefined ? chosen : await withMedia(chosen, addresses, exchange);
+  const prompts: readonly Chosen[] = [first, ...others];
+  const bytes = prompts.reduce((sum, { request }) => sum + request.length, 0);
+  if (count > 1 && count * bytes > MAX_COPIED_BYTES)
+    throw wrongMember("n", `${count} for a request of ${bytes} bytes`, `${MAX_COPIED_BYTES} bytes in all choices`);
+  exchange.hold(count * bytes - first.request.length);
+  const all: Chosen[] = [];
+  for (const { request, facts: given } of prompts)
+    for (let choice = 0; choice < count; choice++) {
+      const facts = choice === 0 ? given : { ...given, choice: String(choice) };
+      // The last one may give the request's own memory away, since the others have copies.
+      const own = choice === count - 1 ? request : await copyBytes([request]);
+      all.push({ request: own, ...(facts && { facts }) });
+    }
+  return all;
 }
 
 /** Decodes a body, in a codec thread if it is large. */
@@ -104,9 +120,8 @@ interface Made {
   readonly lease: Lease;
   readonly entry: string;
   readonly call: CallOptions;
-  readonly request: Uint8Array;
-  /** The request about a file. */
-  readonly facts?: Readonly<Record<string, string>>;
+  /** The request of each choice. */
+  readonly requests: readonly Chosen[];
   /** One at least. */
   readonly choices: readonly TextAnswer[];
   /** The parts behind the ends of all choices. */
@@ -128,22 +143,18 @@ function holder(choices: readonly TextAnswer[], exchange: HttpExchange): () => v
  * others are ended, and its error is that of all.
  */
 async function makeChoices(
-  { lease, choices, after: _, ...asked }: Made,
+  { lease, choices, requests, after: _, ...asked }: Made,
   run: (choice: TextAnswer, infer: (take: TakePart) => Promise<void>) => Promise<void>,
 ): Promise<void> {
-  const [first] = choices;
-  if (choices.length === 1 && first !== undefined) return run(first, (take) => inferText(lease, { ...asked, take }));
-  // The last one may give the request's own memory away, since the others begin with copies.
-  const requests = [asked.request];
-  while (requests.length < choices.length) requests.unshift(await copyBytes([asked.request]));
+  const [only] = choices;
+  if (choices.length === 1 && only !== undefined)
+    return run(only, (take) => inferText(lease, { ...asked, request: NONE, ...requests[0], take }));
   const { source, leave } = followSignal(asked.call.signal);
   const call = { ...asked.call, signal: source };
   let failure: { readonly reason: unknown } | undefined;
   const runs = choices.map(async (choice, index) => {
-    const request = requests[index] ?? asked.request;
-    const facts = index === 0 ? asked.facts : { ...asked.facts, choice: String(index) };
     try {
-      await run(choice, (take) => inferText(lease, { ...asked, request, ...(facts && { facts }), call, take }));
+      await run(choice, (take) => inferText(lease, { ...asked, request: NONE, ...requests[index], call, take }));
     } catch (reason) {
       failure ??= { reason };
       source.abort(reason);

@@ -73,6 +73,8 @@ export interface AnswerHead {
   readonly echo: string;
   /** Members of the request that the answer repeats. */
   readonly told: object;
+  /** Choices of one prompt, which come after each other. */
+  readonly count: number;
   /** Time at which the request came, as `performance.now()` tells it. */
   readonly arrivedMs: number;
 }

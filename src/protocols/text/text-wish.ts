@@ -8,8 +8,10 @@ export interface TextWish {
   readonly isStream: boolean;
   /** True = the last part has the usage. */
   readonly includeUsage: boolean;
-  /** Answers that the client wants to choose from, each of which is a run of the function; absent = one. */
+  /** Answers to each prompt that the client wants to choose from, each a run of the function; absent = one. */
   readonly count?: number;
+  /** Further prompts, each of which is answered as the first one; absent = there are none. */
+  readonly others?: readonly TextPrompt[];
   /** Text before the answer, in UTF-8: a message between threads has room for few strings. */
   readonly echo: Uint8Array;
   /** Members of the request that the answer repeats, as JSON; absent = there are none. */
@@ -30,6 +32,9 @@ interface TextRequest {
   /** The request about a file. */
   readonly facts?: Readonly<Record<string, string>>;
 }
+
+/** A further prompt, with the text before its answers. */
+type TextPrompt = Pick<TextWish, "echo"> & Pick<TextRequest, "request">;
 
 /** Pictures of one request: as many as OpenAI makes. */
 export const MAX_IMAGES = 10;

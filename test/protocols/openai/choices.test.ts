@@ -113,6 +113,58 @@ describe("several choices", () => {
   });
 });
 
+describe("a list of prompts", () => {
+  const COMPLETIONS = "/v1/completions";
+  const textsOf = (body: { choices: { index: number; text: string }[] }) =>
+    body.choices.map(({ index, text }) => [index, text]);
+
+  it("is answered at the same time, in its order, with the tokens of all", async () => {
+    const { body } = await post({ prompt: ["one", "two"], wait: 2 }, COMPLETIONS);
+    expect(textsOf(body)).toEqual([
+      [0, "one "],
+      [1, "two "],
+    ]);
+    expect(body.usage).toEqual({ prompt_tokens: 6, completion_tokens: 4, total_tokens: 10 });
+    const one = await post({ prompt: ["one"] }, COMPLETIONS);
+    expect(textsOf(one.body)).toEqual([[0, "one "]]);
+  });
+
+  it("has the choices of each prompt behind each other, with its own text and its seeds", async () => {
+    const echoed = await post({ prompt: ["a", "b"], n: 2, wait: 4, echo: true }, COMPLETIONS);
+    expect(textsOf(echoed.body).map(([, text]) => text)).toEqual(["aa ", "aa ", "bb ", "bb "]);
+    expect(echoed.body.usage).toEqual({ prompt_tokens: 6, completion_tokens: 8, total_tokens: 14 });
+    const { body } = await post({ prompt: ["seed", "seed"], n: 2, seed: 7 }, COMPLETIONS);
+    expect(textsOf(body).map(([, text]) => text)).toEqual(["7 ", "8 ", "7 ", "8 "]);
+  });
+
+  it("comes in one stream, each part with its choice", async () => {
+    const { httpUrl } = await serve();
+    const asked = { prompt: ["one", "two"], wait: 2, stream: true, stream_options: { include_usage: true } };
+    const events = await (await postForParts(httpUrl + COMPLETIONS, asked)).rest();
+    expect(events.at(-1)).toBe("data: [DONE]");
+    const parts = events.slice(0, -1).map((event) => JSON.parse(event.slice("data: ".length)));
+    const choices = parts.flatMap((part) => part.choices);
+    const ofChoice = (index: number) => choices.filter((choice) => choice.index === index).map(({ text }) => text);
+    expect([ofChoice(0), ofChoice(1)]).toEqual([
+      ["one ", ""],
+      ["two ", ""],
+    ]);
+    expect(parts.at(-1).usage).toMatchObject({ prompt_tokens: 6, completion_tokens: 4 });
+  });
+
+  it.each([
+    ["more choices than OpenAI makes", { prompt: Array(65).fill("a"), n: 2 }, "prompt", "65 texts with 2 choices each"],
+    ["no text", { prompt: ["a", 5] }, "prompt[1]", "expected a text"],
+    ["none", { prompt: [] }, "prompt", "one text at least"],
+    ["much beside it", { prompt: Array(100).fill("a"), own: "b".repeat(200_000) }, "prompt", "bytes of other members"],
+    ["large ones to be echoed", { prompt: Array(2).fill("a".repeat(600_000)), echo: true }, "echo", "1048576 at most"],
+  ])("is refused with %s", async (_, asked, param, message) => {
+    const { status, body } = await post(asked, COMPLETIONS);
+    expect([status, body.error.param]).toEqual([400, param]);
+    expect(body.error.message).toContain(message);
+  });
+});
+
 it("refuses many choices of a large request, each of which would get its own copy", async () => {
   const { status, body } = await post(chat("a".repeat(200_000), { n: 128 }));
   expect([status, body.error.param]).toEqual([400, "n"]);

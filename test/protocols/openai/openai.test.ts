@@ -240,7 +240,7 @@ describe("a request that cannot be answered", () => {
       "/v1/completions",
       { model: "talk", prompt: "x".repeat(1024 * 1024 + 1), echo: true },
       "echo",
-      "true for a prompt of 1048577 bytes; expected 1048576 at most: leave echo out",
+      "true for prompts of 1048577 bytes; expected 1048576 at most: leave echo out",
     ],
     [
       "a member of many members",
