@@ -214,7 +214,7 @@ class TextModel {
       }
       return answer.toTensors(rows);
     });
-    const all = call.signature === DEFAULT_SIGNATURE ? made : counts.beside(made);
+    const all = call.signature === DEFAULT_SIGNATURE ? made : counts.beside(made, task);
     const { outputs: wanted } = call;
     return wanted === undefined ? all : createTensors(Object.entries(all).filter(([name]) => wanted.includes(name)));
   }

@@ -1,6 +1,7 @@
 import { DEFAULT_SIGNATURE, type Signature, type TensorSpec } from "../../tensor/signature/signature.ts";
 import { createTensor, createTensors, type Tensor, type Tensors } from "../../tensor/tensor.ts";
 import type { EncodedTexts } from "../../text/encoded-texts.ts";
+import { numbersOf } from "../../text/pooling.ts";
 import type { TextTask, TextTaskKind } from "../../text/text-task.ts";
 import type { TextAnswer } from "./text-answer.ts";
 
@@ -53,17 +54,23 @@ export function addTextSignatures(
   const all = {
     ...{ ...signatures, [DEFAULT_SIGNATURE]: { inputs, outputs }, [TOKENS_SIGNATURE]: tokens },
     ...Object.fromEntries(added),
-    ...(counted !== undefined && { [counted]: countedSignature(answer, mayCut) }),
+    ...(counted !== undefined && { [counted]: countedSignature(answer, mayCut, task) }),
   };
   return { all, counted };
 }
 
-function countedSignature({ inputs, outputs }: TextAnswer, mayCut: boolean): Signature {
+/** Checks for scores of pairs that may be any numbers. */
+function areLogits({ kind, activation }: TextTask): boolean {
+  return kind === "scores" && activation === "none";
+}
+
+function countedSignature({ inputs, outputs }: TextAnswer, mayCut: boolean, task: TextTask): Signature {
   const isOfPairs = inputs.length > 1;
   const names = ["max_tokens", ...(mayCut ? ["dimensions"] : []), ...(isOfPairs ? ["max_text_pair_tokens"] : [])];
   const choices: readonly TensorSpec[] = names.map((name) => ({ ...NUMBERS, name, example: 0 }));
   const facts = [COUNT, { name: "was_cut", dtype: "bool", shape: [-1] }] as const;
-  return { inputs: [...inputs, ...choices], outputs: [...outputs, ...facts] };
+  const relevance: readonly TensorSpec[] = areLogits(task) ? [{ name: "relevance", dtype: "float32", shape: [-1] }] : [];
+  return { inputs: [...inputs, ...choices], outputs: [...outputs, ...relevance, ...facts] };
 }
 
 /** A client's choices for one text, or pair; 0 = it leaves them to the model. */
@@ -100,13 +107,20 @@ export class TextCounts {
     this.#wasCut[place] = Number(wasCut[row] ?? false);
   }
 
-  /** These outputs beside others. */
-  beside(outputs: Tensors): Tensors {
+  /** These outputs beside others, and logits as numbers from 0 to 1 too, as reranking has them. */
+  beside(outputs: Tensors, task: TextTask): Tensors {
     const rows = [this.#counts.length];
+    const score = areLogits(task) ? outputs.score : undefined;
+    const relevance = score && createTensor("float32", rows, Float32Array.from(numbersOf(score), sigmoid));
     return createTensors([
       ...Object.entries(outputs),
+      ...(relevance === undefined ? [] : [["relevance", relevance] as const]),
       ["count", createTensor("int64", rows, this.#counts)],
       ["was_cut", createTensor("bool", rows, this.#wasCut)],
     ]);
   }
+}
+
+function sigmoid(logit: number): number {
+  return 1 / (1 + Math.exp(-logit));
 }

@@ -20,6 +20,7 @@ import {
   choiceInputs,
   countedSignature,
   countTokens,
+  RELEVANCE,
   refuseCut,
 } from "../text/counted-texts.ts";
 import { hasEntry, leaseFor } from "../text/lease-for.ts";
@@ -172,7 +173,8 @@ async function inferScores(lease: Lease, wish: PairsWish, { call, exchange }: Pa
   holdQueries(wish, exchange);
   const model = pairModel(lease.description);
   if (model === undefined) throw new ServingError("internal", "The model takes no pairs of texts.");
-  const { signature, counted, first, second, output, maxPairs } = model;
+  const { signature, counted, first, second, maxPairs } = model;
+  const output = wish.wantsRelevance && counted?.hasRelevance === true ? RELEVANCE : model.output;
   if (counted === undefined) refuseCut(wish, lease.description.model);
   const { length } = texts.data;
   const numbers = new Float32Array(length);

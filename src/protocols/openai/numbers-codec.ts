@@ -25,6 +25,8 @@ export const readEmbedJob = defineJob(import.meta.url, "readEmbedJob", readEmbed
 export interface PairsWish extends NumbersWish {
   /** The text that all fit, or one for each. */
   readonly queries: Tensor<"bytes">;
+  /** True = numbers from 0 to 1 where the model's own may be any. */
+  readonly wantsRelevance: boolean;
   /** The members that had both. */
   readonly sides: readonly [queries: string, texts: string];
 }
@@ -54,10 +56,18 @@ function readRerank(bytes: Uint8Array): RerankWish {
   // 0 is no limit, as in vLLM.
   const topCount = body.number("top_n", { isWhole: true, min: 0 }) || documents.length;
   const returnsDocuments = body.boolean("return_documents") ?? false;
-  const maxDocumentTokens = readDocumentCut(body);
+  const [maxDocumentTokens, wantsRelevance] = [readDocumentCut(body), !readsRaw(body)];
   const request = writeRequest({ query, documents, more: body.rest() });
   const both = { queries: toTensor([query]), texts: toTensor(documents), sides: ["query", "documents"] as const };
-  return { model, ...both, topCount, returnsDocuments, request, maxDocumentTokens, ...readTruncation(body) };
+  const wanted = { topCount, returnsDocuments, wantsRelevance, maxDocumentTokens };
+  return { model, ...both, ...wanted, request, ...readTruncation(body) };
+}
+
+/** Reads if the model's own numbers are wanted, in the form of Text Embeddings Inference. Functions get it as sent. */
+function readsRaw(body: Members): boolean {
+  const raw = body.peek("raw_scores") ?? false;
+  if (typeof raw === "boolean") return raw;
+  throw body.wrong("raw_scores", "true or false");
 }
 
 /** Reads the tokens of a document that count, in Cohere's form. Functions get it as sent. */
@@ -89,7 +99,8 @@ function readScore(bytes: Uint8Array): PairsWish {
   if (queries.length > 1 && queries.length !== documents.length)
     throw wrongMember(first, `a list of ${queries.length} texts`, `one text, or ${documents.length} as ${second} has`);
   const request = writeRequest({ query, documents, more: body.rest() });
-  return { model, queries: toTensor(queries), texts: toTensor(documents), sides, request, ...readTruncation(body) };
+  const both = { queries: toTensor(queries), texts: toTensor(documents), sides };
+  return { model, ...both, wantsRelevance: false, request, ...readTruncation(body) };
 }
 
 /** {@link readScore} for a codec thread. */

@@ -20,10 +20,14 @@ export interface CountedSignature extends ChosenSignature {
   readonly mayCut: boolean;
   /** True = it can do with the first tokens of a pair's second text. */
   readonly mayCutPairs: boolean;
+  /** True = its scores may be any numbers, and it has them from 0 to 1 too, as {@link RELEVANCE}. */
+  readonly hasRelevance: boolean;
 }
 
 /** Outputs of such a signature beside its answer. */
 export const COUNTS = ["count", "was_cut"] as const;
+/** A further output of some: scores as reranking has them. */
+export const RELEVANCE = "relevance";
 
 /** Finds that signature; undefined for versions without it. */
 export function countedSignature(
@@ -32,9 +36,10 @@ export function countedSignature(
 ): CountedSignature | undefined {
   const spec = Object.hasOwn(signatures, name) ? signatures[name] : undefined;
   const has = (input: string) => spec?.inputs?.some((each) => each.name === input) === true;
-  const tells = COUNTS.every((output) => spec?.outputs?.some((each) => each.name === output));
-  if (!has("max_tokens") || !tells) return undefined;
-  return { name, spec, mayCut: has("dimensions"), mayCutPairs: has("max_text_pair_tokens") };
+  const tells = (output: string) => spec?.outputs?.some((each) => each.name === output) === true;
+  if (!has("max_tokens") || !COUNTS.every(tells)) return undefined;
+  const [mayCut, mayCutPairs] = [has("dimensions"), has("max_text_pair_tokens")];
+  return { name, spec, mayCut, mayCutPairs, hasRelevance: tells(RELEVANCE) };
 }
 
 /** Its inputs for the choices about so many texts. */

@@ -6,18 +6,21 @@ import { tableOf, toyEncoder, toyTokenizer } from "../../helpers/text-model.ts";
 import { textHooks } from "./text-hooks.ts";
 
 /** A cross-encoder whose logit is the mean of its words' numbers, with its tokenizer; the path of the model. */
-function crossEncoder(): string {
+function crossEncoder(more: object = {}): string {
   const model = toyEncoder({ head: "mean", output: "logits", table: tableOf({ good: [5], bad: [-5], great: [20] }) });
-  const config = { architectures: ["BertForSequenceClassification"], id2label: { 0: "LABEL_0" } };
+  const config = { architectures: ["BertForSequenceClassification"], id2label: { 0: "LABEL_0" }, ...more };
   const files = { ...toyTokenizer(), "config.json": JSON.stringify(config), "model.onnx": model };
   return `${tempFolder(files)}/model.onnx`;
 }
+
+const IDENTITY = "torch.nn.modules.linear.Identity";
 
 const serve = shareServer(() => {
   const path = crossEncoder();
   return {
     models: {
       pairs: { path, options: { texts: "true" } },
+      logits: { path: crossEncoder({ sentence_transformers: { activation_fn: IDENTITY } }), options: { texts: "true" } },
       short: { path, options: { texts: "true", max_tokens: "16" } },
       few: { path, options: { texts: "true", max_batch_size: "2" } },
       talk: { driver: "null", hooks: textHooks() },
@@ -40,6 +43,26 @@ describe("rerank by a model that scores pairs", () => {
     expect(indices(body.results)).toEqual([1, 2, 0]);
     expect(body.results[0]).toMatchObject({ document: { text: "great great great" } });
     expect(body.results[0].relevance_score).toBeGreaterThan(body.results[1].relevance_score);
+  });
+
+  it("gives numbers from 0 to 1, of a model whose own may be any, and its own where they are asked for", async () => {
+    const asked = { model: "logits", query: "good", documents: DOCUMENTS };
+    const scoresOf = async (path: string, body: object, name: string) => {
+      const { results, data } = (await post(path, body)).body;
+      return (results ?? data).map((each: Record<string, number>) => Number(each[name]?.toFixed(3)));
+    };
+    // Means of the words' numbers, among those of other tokens and of padding, which are 0.
+    const logits = [65 / 7, 10 / 7, 0];
+    const own = logits.map((each) => Number(each.toFixed(3)));
+    const relevance = logits.map((each) => Number((1 / (1 + Math.exp(-each))).toFixed(3)));
+    expect(await scoresOf("/v1/rerank", asked, "relevance_score")).toEqual(relevance);
+    expect(await scoresOf("/v1/rerank", { ...asked, raw_scores: null }, "relevance_score")).toEqual(relevance);
+    expect(await scoresOf("/v1/rerank", { ...asked, raw_scores: true }, "relevance_score")).toEqual(own);
+    const { query: text_1, documents } = asked;
+    const text_2 = [1, 2, 0].map((index) => documents[index]);
+    expect(await scoresOf("/v1/score", { model: "logits", text_1, text_2 }, "score")).toEqual(own);
+    const wrong = await post("/v1/rerank", { ...asked, raw_scores: 1 });
+    expect([wrong.status, wrong.body.error.param]).toEqual([400, "raw_scores"]);
   });
 
   it("gives the same order where a run takes fewer pairs than there are", async () => {
