@@ -34,7 +34,7 @@ export interface TextTask {
   /** Names of classes, by index. */
   readonly labels: readonly string[];
   /** The function that makes scores of the model's numbers. */
-  readonly activation: "sigmoid" | "softmax" | "none";
+  readonly activation: "sigmoid" | "tanh" | "softmax" | "none";
   /** The changes that sentence-transformers makes to a text first; absent for other models. */
   readonly prepares?: PreparedText;
   /** The file that said what it is for. */
@@ -184,15 +184,30 @@ function classifierTask(config: Config): FoundTask | undefined {
   const { sentence_transformers: trained } = config;
   // Older cross-encoders have the second key.
   const named = (isObject(trained) ? trained.activation_fn : undefined) ?? config.sbert_ce_default_activation_function;
-  if (labels.length === 1) {
-    const isPlain = typeof named === "string" && named.endsWith("Identity");
-    return { ...base, kind: "scores", labels: [], activation: isPlain ? "none" : "sigmoid" };
-  }
+  if (labels.length === 1) return { ...base, kind: "scores", labels: [], activation: activationOf(named) };
   const activations: Readonly<Record<string, FoundTask["activation"]>> = {
     multi_label_classification: "sigmoid",
     regression: "none",
   };
   return { ...base, kind: "classes", activation: activations[String(config.problem_type)] ?? "softmax" };
+}
+
+/** Those of cross-encoders, by the names of PyTorch's modules. */
+const ACTIVATIONS: Readonly<Record<string, FoundTask["activation"]>> = {
+  Identity: "none",
+  Sigmoid: "sigmoid",
+  Tanh: "tanh",
+};
+
+function activationOf(named: unknown): FoundTask["activation"] {
+  if (named === undefined || named === null) return "sigmoid";
+  const name = typeof named === "string" ? named.slice(named.lastIndexOf(".") + 1) : "";
+  const known = Object.hasOwn(ACTIVATIONS, name) ? ACTIVATIONS[name] : undefined;
+  if (known !== undefined) return known;
+  const expected = Object.keys(ACTIVATIONS).join(", ");
+  throw failedPrecondition(
+    `config.json has the activation ${String(named).slice(0, 100)}, which is not known; expected one of ${expected}.`,
+  );
 }
 
 function architecturesOf({ architectures }: Config): readonly string[] {

@@ -77,6 +77,18 @@ test("classifiers of texts are scores with one label, else classes", async () =>
     sbert_ce_default_activation_function: "torch.nn.modules.linear.Identity",
   });
   expect(await taskOf(older)).toMatchObject({ kind: "scores", activation: "none" });
+  const activated = (activation_fn: unknown) =>
+    taskOf(
+      architecture("BertForSequenceClassification", {
+        id2label: { 0: "LABEL_0" },
+        sentence_transformers: { activation_fn },
+      }),
+    );
+  expect(await activated("torch.nn.modules.activation.Tanh")).toMatchObject({ kind: "scores", activation: "tanh" });
+  expect(await activated("torch.nn.modules.activation.Sigmoid")).toMatchObject({ activation: "sigmoid" });
+  expect(await activated(null)).toMatchObject({ activation: "sigmoid" });
+  for (const wrong of ["torch.nn.modules.activation.ReLU", "constructor", 5])
+    await expect(activated(wrong)).rejects.toThrow("which is not known; expected one of Identity, Sigmoid, Tanh");
   const labels = { id2label: { 1: "positive", 0: "negative" } };
   const two = architecture("DistilBertForSequenceClassification", labels);
   expect(await taskOf(two)).toMatchObject({

@@ -104,17 +104,10 @@ function scores({ activation }: TextTask, outputs: Specs): TextAnswer | undefine
       outputs: [{ name: "score", dtype: "float32", shape: [-1] }],
       takes: taken.name,
       rowsOf: (all) => rowsOfMatrix(asFloats(outputOf(all, taken.name))).map((row) => activate(row, activation)),
-      toTensors: (rows) =>
-        createTensors([
-          [
-            "score",
-            createTensor(
-              "float32",
-              [rows.length],
-              Float32Array.from(rows, (row) => Number(row[0])),
-            ),
-          ],
-        ]),
+      toTensors: (rows) => {
+        const all = Float32Array.from(rows, (row) => Number(row[0]));
+        return createTensors([["score", createTensor("float32", [rows.length], all)]]);
+      },
     }
   );
 }
@@ -212,6 +205,7 @@ function activate(given: ArrayLike<number>, activation: TextTask["activation"]):
   const row = Array.from(given);
   if (activation === "none") return row;
   if (activation === "sigmoid") return row.map((value) => 1 / (1 + Math.exp(-value)));
+  if (activation === "tanh") return row.map((value) => Math.tanh(value));
   const most = Math.max(...row);
   const powers = row.map((value) => Math.exp(value - most));
   const sum = powers.reduce((total, power) => total + power, 0);

@@ -352,6 +352,11 @@ test("a cross-encoder scores pairs", async () => {
     "There are 2 texts in text, and 1 in text_pair.",
   );
   await model.close();
+  const sentence_transformers = { activation_fn: "torch.nn.modules.activation.Tanh" };
+  const other = await load({ model: pairs, config: { ...config, sentence_transformers } });
+  const scores = await other.run({ text: ["good", "good"], text_pair: ["good", "bad"] });
+  expect(numbers(scores, "score")).toEqual([0.964, 0]);
+  await other.close();
 });
 
 test("a classifier gives scores by class, and the best one's name", async () => {
