@@ -4,7 +4,16 @@ import { failedPrecondition } from "../errors.ts";
 import { isObject } from "../tensor/record.ts";
 import { listOf } from "./normalizers.ts";
 import { POOLING_KINDS, type PoolingKind } from "./pooling.ts";
-import { type Config, leastLimit, numberOf, positionsOf, readJson, readJsonFile } from "./tokenizer-files.ts";
+import {
+  type Config,
+  leastLimit,
+  numberOf,
+  positionsOf,
+  readJson,
+  readJsonFile,
+  readSentenceConfig,
+  SENTENCE_CONFIGS,
+} from "./tokenizer-files.ts";
 import { tokenizerFolder } from "./tokenizer-folder.ts";
 
 /** The use of a model of texts: vectors, scores of pairs, classes of texts, or of their words. */
@@ -52,7 +61,7 @@ export async function readTextTask(path: string): Promise<TextTask | undefined> 
   const config = await readJsonFile(join(folder, "config.json"));
   if (config === undefined) return undefined;
   const tokenizer = (await readJsonFile(join(folder, "tokenizer_config.json"))) ?? {};
-  const { max_seq_length: most } = await sentenceConfig(folder);
+  const { max_seq_length: most } = await readSentenceConfig(folder);
   const task = (await embeddingTask(folder, config)) ?? classifierTask(config);
   const maxTokens = leastLimit(numberOf(most) ?? tokenizer.model_max_length, positionsOf(config));
   // The names that vLLM reads, which no other program writes.
@@ -95,7 +104,7 @@ async function embeddingTask(folder: string, config: Config): Promise<FoundTask 
 /** Files that a model of texts, and its tokenizer, may have beside the model. */
 const FILES = [
   ...["tokenizer.json", "tokenizer_config.json", "special_tokens_map.json", "chat_template.jinja", "config.json"],
-  ...["modules.json", "sentence_bert_config.json", "config_sentence_transformers.json"],
+  ...["modules.json", ...SENTENCE_CONFIGS, "config_sentence_transformers.json"],
 ];
 
 /** Files and folders that a model of texts needs beside its own, the folders with a slash; none for other models. */
@@ -161,7 +170,7 @@ async function readPooling(folder: string): Promise<readonly PoolingKind[]> {
 }
 
 async function readPreparation(folder: string, pooling: string): Promise<PreparedText> {
-  const lowers = (await sentenceConfig(folder)).do_lower_case === true;
+  const lowers = (await readSentenceConfig(folder)).do_lower_case === true;
   const path = join(folder, "config_sentence_transformers.json");
   const { default_prompt_name: name, prompts } = (await readJsonFile(path)) ?? {};
   if (typeof name !== "string") return { prompt: "", lowers };
@@ -219,8 +228,4 @@ function labelsOf({ id2label: named, num_labels: count }: Config): readonly stri
   if (!isObject(named)) return Array.from({ length: numberOf(count) ?? 2 }, (_, index) => `LABEL_${index}`);
   const labels = Object.entries(named).sort(([one], [other]) => Number(one) - Number(other));
   return labels.map(([, label]) => String(label));
-}
-
-async function sentenceConfig(folder: string): Promise<Config> {
-  return (await readJsonFile(join(folder, "sentence_bert_config.json"))) ?? {};
 }

@@ -107,6 +107,22 @@ export async function readJsonFile(path: string): Promise<Config | undefined> {
   throw failedPrecondition(`${path} has ${kindOf(value)}; expected an object.`);
 }
 
+/** The names of sentence-transformers' own file about its encoder, of which it reads the first that is there. */
+export const SENTENCE_CONFIGS: readonly string[] = [
+  ...["sentence_bert_config.json", "sentence_roberta_config.json", "sentence_distilbert_config.json"],
+  ...["sentence_camembert_config.json", "sentence_albert_config.json", "sentence_xlm-roberta_config.json"],
+  "sentence_xlnet_config.json",
+];
+
+/** That file's content; empty without one. */
+export async function readSentenceConfig(folder: string): Promise<Config> {
+  for (const name of SENTENCE_CONFIGS) {
+    const config = await readJsonFile(join(folder, name));
+    if (config !== undefined) return config;
+  }
+  return {};
+}
+
 /** The value in a JSON file; undefined if there is no such file. Throws `failed_precondition` for other content. */
 export async function readJson(path: string): Promise<unknown> {
   const text = await readIfThere(path);

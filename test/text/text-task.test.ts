@@ -2,7 +2,8 @@ import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { expect, test } from "vitest";
 import { POOLING_KINDS } from "../../src/text/pooling.ts";
-import { ENCODERS, readTextTask } from "../../src/text/text-task.ts";
+import { ENCODERS, filesOfTexts, readTextTask } from "../../src/text/text-task.ts";
+import { SENTENCE_CONFIGS } from "../../src/text/tokenizer-files.ts";
 import { EXPORT_FOLDERS } from "../../src/text/tokenizer-folder.ts";
 import { inspectFile } from "../../src/tools/inspection/inspect-file.ts";
 import { tempFolder } from "../helpers/temp-folder.ts";
@@ -22,6 +23,8 @@ const MODULES = [
   { path: "2_Normalize", type: "sentence_transformers.models.Normalize" },
 ];
 
+const POOLED = { pooling_mode_mean_tokens: true };
+
 test("a model of sentence-transformers pools and normalises as its modules say", async () => {
   const files = {
     ...architecture("BertModel", { hidden_size: 384, max_position_embeddings: 512 }),
@@ -39,6 +42,21 @@ test("a model of sentence-transformers pools and normalises as its modules say",
     "1_Pooling/config.json": { pooling_mode: "lasttoken" },
   };
   expect(await taskOf(newer)).toMatchObject({ pooling: ["lasttoken"], normalises: false });
+});
+
+test("sentence-transformers' file about the encoder is the first one of its names, which goes along with the model", async () => {
+  const first = { max_seq_length: 100, do_lower_case: true };
+  const files = { ...architecture("BertModel"), "modules.json": MODULES, "1_Pooling/config.json": POOLED };
+  for (const name of SENTENCE_CONFIGS) {
+    const all = { ...files, [name]: first };
+    expect(await taskOf(all)).toMatchObject({ maxTokens: 100, prepares: { lowers: true } });
+    const folder = tempFolder(json({ "tokenizer.json": {}, ...all }));
+    expect(await filesOfTexts(join(folder, "model.onnx"))).toContain(join(folder, name));
+  }
+  const both = { "sentence_xlnet_config.json": { max_seq_length: 7 }, "sentence_roberta_config.json": first };
+  expect(await taskOf({ ...files, ...both })).toMatchObject({ maxTokens: 100 });
+  const [row = ""] = readFileSync("docs/text.md", "utf8").match(/^\| How long may a text be\?.*$/m) ?? [];
+  for (const name of SENTENCE_CONFIGS) expect(row).toContain(name.split("_")[1]);
 });
 
 test("modules that are not known are left to their own program", async () => {
