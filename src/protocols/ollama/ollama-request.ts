@@ -11,7 +11,7 @@ import {
 } from "../text/chat-members.ts";
 import { Members, parseMembers, writeRequest, wrongMember } from "../text/members.ts";
 import { readTexts } from "../text/text-input.ts";
-import { readStop, type TextWish } from "../text/text-wish.ts";
+import { readSeed, readStop, type TextWish } from "../text/text-wish.ts";
 import { type EmbedWish, toTensor } from "../text/vectors-codec.ts";
 
 /** A request of chat or generate. */
@@ -130,7 +130,7 @@ function readOptions(body: Members) {
     topP: options.number("top_p", { min: 0 }),
     presencePenalty: options.number("presence_penalty"),
     frequencyPenalty: options.number("frequency_penalty"),
-    seed: options.number("seed", { isWhole: true }),
+    seed: readSeed(options),
     stop: readStop(options),
     more: { ...options.rest(), ...body.rest() },
   };

@@ -1,7 +1,7 @@
 import { defineJob } from "../../platform/codec-host/job.ts";
 import { type Members, parseMembers, writeRequest, wrongMember } from "../text/members.ts";
 import { readTexts } from "../text/text-input.ts";
-import { readStop, type TextWish } from "../text/text-wish.ts";
+import { readSeed, readStop, type TextWish } from "../text/text-wish.ts";
 
 /** Choices of one answer: as many as OpenAI makes. */
 const MAX_CHOICES = 128;
@@ -29,7 +29,7 @@ export function readChoices(body: Members): object {
     topP: body.number("top_p", { min: 0 }),
     presencePenalty: body.number("presence_penalty"),
     frequencyPenalty: body.number("frequency_penalty"),
-    seed: body.number("seed", { isWhole: true }),
+    seed: readSeed(body),
     stop: readStop(body),
     user: body.text("user"),
   };

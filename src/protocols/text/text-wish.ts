@@ -41,6 +41,17 @@ export const MAX_IMAGES = 10;
 /** Texts that end an answer: the most that OpenAI takes is four, other servers take more. */
 export const MAX_STOPS = 64;
 
+/** Numbers that a seed may be: JavaScript has greater ones with gaps. */
+const SEEDS = 2 ** 53;
+
+/** Reads a seed: some clients take one of 64 bits by chance, of which the function gets the rest of a division. */
+export function readSeed(body: Members): number | undefined {
+  const seed = body.number("seed");
+  if (seed === undefined) return undefined;
+  if (Number.isInteger(seed)) return seed % SEEDS;
+  throw body.wrong("seed", "a whole number");
+}
+
 /** Reads the texts that end an answer: one, or a list. */
 export function readStop(body: Members, name = "stop"): readonly string[] {
   const stop = body.value(name) ?? [];

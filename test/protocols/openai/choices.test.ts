@@ -72,6 +72,11 @@ describe("several choices", () => {
     expect(await seeds({ seed: 7 }, "/v1/completions")).toEqual(["7 ", "8 ", "9 "]);
     expect(await seeds({ seed: 0, n: 2 })).toEqual(["0 ", "1 "]);
     expect(await seeds({ seed: 7, n: 1 })).toEqual(["7 "]);
+    // As JSON's reader gives them: the second one is the number next to it.
+    expect(await seeds({ seed: 2 ** 53 + 2, n: 2 })).toEqual(["2 ", "3 "]);
+    expect(await seeds({ seed: Number("18446744073709551615"), n: 1 })).toEqual(["0 "]);
+    const wrong = await post(chat("seed", { seed: 1.5 }));
+    expect([wrong.status, wrong.body.error.param]).toEqual([400, "seed"]);
     expect(await seeds({})).toEqual(["undefined ", "undefined ", "undefined "]);
   });
 
