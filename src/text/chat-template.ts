@@ -70,6 +70,8 @@ export interface ChatTemplateOptions {
 
 /** Characters of a template. */
 const MOST_TEMPLATE = 1_000_000;
+/** Steps over its white space: the library's pattern takes the square of each run's length. */
+const MOST_SPACE_STEPS = 10_000_000;
 /** Characters of a text that a template makes: as many as may become a list of single ones. */
 const MOST_WRITTEN = 4_000_000;
 /** Elements of a list that it makes, two of which may be put together before they are counted. */
@@ -135,6 +137,7 @@ export class ChatTemplate {
     if (known !== undefined) return known;
     if (text.length > MOST_TEMPLATE)
       throw failedPrecondition(`The chat template has ${text.length} characters; expected ${MOST_TEMPLATE} at most.`);
+    checkSpace(text);
     try {
       const program = parse(tokenize(text, { lstrip_blocks: true, trim_blocks: true }));
       this.#parsed.set(name, program);
@@ -142,6 +145,16 @@ export class ChatTemplate {
     } catch (reason) {
       throw failedPrecondition(`The chat template is faulty: ${reasonText(reason)}`, reason);
     }
+  }
+}
+
+/** Throws for runs of white space that are too long together. */
+function checkSpace(template: string): void {
+  let steps = 0;
+  for (const [run] of template.matchAll(/\s+/g)) {
+    steps += run.length ** 2;
+    if (steps > MOST_SPACE_STEPS)
+      throw failedPrecondition(`The chat template has ${run.length} spaces or line ends in a row; expected far fewer.`);
   }
 }
 

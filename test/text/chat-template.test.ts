@@ -77,6 +77,19 @@ test("a template that loops, recurses or writes without end is stopped", async (
   expect(await render(doubled("range(99999)", "+"))).toThrow("a list of more than 1000000 elements");
 });
 
+test("a template with very much white space, which its library takes hours to read, is refused", async () => {
+  for (const [template, length] of [
+    [`{{ messages }}${" ".repeat(900_000)}`, 900_000],
+    [`{{ messages }}${`${"\n".repeat(1000)}a`.repeat(900)}`, 1000],
+  ] as const) {
+    const tokenizer = await withTemplate(template);
+    const expected = `The chat template has ${length} spaces or line ends in a row`;
+    expect(() => tokenizer.applyChatTemplate(hello)).toThrow(expected);
+  }
+  const indented = await withTemplate(`${`${" ".repeat(200)}a\n`.repeat(200)}{{ messages[0].content }}`);
+  expect(indented.applyChatTemplate(hello)).toMatch(/hello$/);
+});
+
 test("values that a template cannot have are refused", async () => {
   const tokenizer = await withTemplate("{{ odd }}");
   const render = () => tokenizer.applyChatTemplate(hello, { variables: { odd: Symbol("odd") } });
