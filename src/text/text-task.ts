@@ -6,9 +6,8 @@ import { listOf } from "./normalizers.ts";
 import { POOLING_KINDS, type PoolingKind } from "./pooling.ts";
 import {
   type Config,
-  leastLimit,
+  mostTokens,
   numberOf,
-  positionsOf,
   readJson,
   readJsonFile,
   readSentenceConfig,
@@ -61,9 +60,8 @@ export async function readTextTask(path: string): Promise<TextTask | undefined> 
   const config = await readJsonFile(join(folder, "config.json"));
   if (config === undefined) return undefined;
   const tokenizer = (await readJsonFile(join(folder, "tokenizer_config.json"))) ?? {};
-  const { max_seq_length: most } = await readSentenceConfig(folder);
   const task = (await embeddingTask(folder, config)) ?? classifierTask(config);
-  const maxTokens = leastLimit(numberOf(most) ?? tokenizer.model_max_length, positionsOf(config));
+  const maxTokens = mostTokens(config, tokenizer, await readSentenceConfig(folder));
   // The names that vLLM reads, which no other program writes.
   const isMatryoshka = config.is_matryoshka === true || listOf(config.matryoshka_dimensions).length > 0;
   return task && { folder, ...task, isMatryoshka, ...(maxTokens !== undefined && { maxTokens }) };

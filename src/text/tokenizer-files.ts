@@ -50,8 +50,8 @@ export interface TokenizerFiles {
   readonly json: TokenizerJson;
   /** `tokenizer_config.json`; empty without one. */
   readonly config: Config;
-  /** `config.json` of the model; empty without one. */
-  readonly model: Config;
+  /** Tokens of a text at most, special ones included; undefined if no file says. */
+  readonly maxTokens: number | undefined;
   /** Special tokens by their names in the configuration, such as `pad_token`. */
   readonly specialTokens: ReadonlyMap<string, string>;
   /** Chat templates by name; the usual one is `default`. */
@@ -70,17 +70,18 @@ export async function readTokenizerFiles(folder: string): Promise<TokenizerFiles
   const config = (await readJsonFile(join(folder, "tokenizer_config.json"))) ?? {};
   const map = (await readJsonFile(join(folder, "special_tokens_map.json"))) ?? {};
   const template = await readIfThere(join(folder, "chat_template.jinja"));
+  const model = (await readJsonFile(join(folder, "config.json"))) ?? {};
   return {
     json: checkTokenizer(json, path),
     config,
-    model: (await readJsonFile(join(folder, "config.json"))) ?? {},
+    maxTokens: mostTokens(model, config, await readSentenceConfig(folder)),
     specialTokens: specialTokensOf({ ...map, ...config }),
     chatTemplates: chatTemplatesOf(config.chat_template, template),
   };
 }
 
 /** Tokens that a model has positions for; RoBERTa and its kind count them from behind the padding's number. */
-export function positionsOf({ max_position_embeddings: positions, model_type: type, pad_token_id: pad }: Config) {
+function positionsOf({ max_position_embeddings: positions, model_type: type, pad_token_id: pad }: Config) {
   const count = numberOf(positions);
   const isOffset = /roberta|camembert|mpnet/.test(String(type));
   return count !== undefined && isOffset ? count - (numberOf(pad) ?? 1) - 1 : count;
@@ -90,9 +91,14 @@ export function positionsOf({ max_position_embeddings: positions, model_type: ty
 const NO_LIMIT = 1_000_000;
 
 /** The least of some limits of a model's tokens, of which some may be unknown; undefined if all are. */
-export function leastLimit(...limits: readonly unknown[]): number | undefined {
+function leastLimit(...limits: readonly unknown[]): number | undefined {
   const known = limits.map(numberOf).filter((limit) => limit !== undefined && limit < NO_LIMIT);
   return known.length === 0 ? undefined : Math.min(...known.map(Number));
+}
+
+/** Tokens of a text at most, by a model's `config.json`, its tokenizer's, and sentence-transformers' own file. */
+export function mostTokens(model: Config, tokenizer: Config, { max_seq_length: most }: Config): number | undefined {
+  return leastLimit(numberOf(most) ?? tokenizer.model_max_length, positionsOf(model));
 }
 
 /** A whole number above 0; undefined for any other value. */

@@ -11,13 +11,7 @@ import {
   toTensors,
 } from "./encoded-texts.ts";
 import { type FoundTokens, TokenFinder, Turns } from "./token-finder.ts";
-import {
-  leastLimit,
-  positionsOf,
-  readTokenizerFiles,
-  type TokenizerFiles,
-  type TokenizersLibrary,
-} from "./tokenizer-files.ts";
+import { readTokenizerFiles, type TokenizerFiles, type TokenizersLibrary } from "./tokenizer-files.ts";
 
 /** A text, or two that belong together, such as a question and a document. */
 export type TextInput = string | readonly [string, string];
@@ -56,8 +50,8 @@ interface EncodeOne extends EncodeOptions {
 /** Turns texts into numbers of tokens, and these into texts, as a model's `tokenizer.json` says. */
 export class Tokenizer {
   /**
-   * Tokens of a text at most, special ones included: `model_max_length`, and no more than the model has positions.
-   * Undefined if the files do not say.
+   * Tokens of a text at most, special ones included: `max_seq_length` of sentence-transformers, else
+   * `model_max_length`, and no more than the model has positions. Undefined if the files do not say.
    */
   readonly maxTokens: number | undefined;
   /** The special tokens by name: `pad_token`, `cls_token`, … */
@@ -75,7 +69,7 @@ export class Tokenizer {
     this.#finder = new TokenFinder(json, config, library);
     this.#special = readSpecialTokens(json.post_processor, (token) => this.#finder.model.idOf(token));
     this.#chat = new ChatTemplate(files.chatTemplates, files.specialTokens, jinja);
-    this.maxTokens = leastLimit(config.model_max_length, positionsOf(files.model));
+    this.maxTokens = files.maxTokens;
   }
 
   /**

@@ -20,6 +20,18 @@ const KINDS = ["bert", "words", "roberta", "llama3", "llama2", "unigram"];
 const answersOf = (kind: string): Answers => JSON.parse(readFileSync(`${FOLDER}/${kind}/answers.json`, "utf8"));
 const numbers = ({ data }: Tensor<"int64">) => Array.from(data, Number);
 
+test("a text in a hook may be as long as one of the model when it is served: sentence-transformers' limit goes first", async () => {
+  const files = {
+    ...toyTokenizer({ config: { model_max_length: 512 } }),
+    "config.json": JSON.stringify({ max_position_embeddings: 300 }),
+  };
+  const most = async (more: Record<string, string>) => (await loadTokenizer(tempFolder({ ...files, ...more }))).maxTokens;
+  expect(await most({})).toBe(300);
+  expect(await most({ "sentence_bert_config.json": '{ "max_seq_length": 256 }' })).toBe(256);
+  expect(await most({ "sentence_xlm-roberta_config.json": '{ "max_seq_length": 128 }' })).toBe(128);
+  expect(await most({ "sentence_bert_config.json": '{ "max_seq_length": null }' })).toBe(300);
+});
+
 test("pairs of one text have the tokens that each has by itself, also behind that text alone", async () => {
   const tokenizer = await loadTokenizer(tempFolder(toyTokenizer()));
   const query = "good bad ".repeat(20);
