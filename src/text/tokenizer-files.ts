@@ -67,17 +67,50 @@ export async function readTokenizerFiles(folder: string): Promise<TokenizerFiles
   const path = join(folder, "tokenizer.json");
   const json = await readJsonFile(path);
   if (json === undefined) throw failedPrecondition(`${path} does not exist; expected the tokenizer of the model.`);
-  const config = (await readJsonFile(join(folder, "tokenizer_config.json"))) ?? {};
+  const given = (await readJsonFile(join(folder, "tokenizer_config.json"))) ?? {};
+  const usual = configIn(json);
+  const config = { ...usual, ...given };
   const map = (await readJsonFile(join(folder, "special_tokens_map.json"))) ?? {};
   const template = await readIfThere(join(folder, "chat_template.jinja"));
   const model = (await readJsonFile(join(folder, "config.json"))) ?? {};
   return {
-    json: checkTokenizer(json, path),
+    json: checkTokenizer(withNormalizer(json, given), path),
     config,
     maxTokens: mostTokens(model, config, await readSentenceConfig(folder)),
-    specialTokens: specialTokensOf({ ...map, ...config }),
+    specialTokens: specialTokensOf({ ...usual, ...map, ...given }),
     chatTemplates: chatTemplatesOf(config.chat_template, template),
   };
+}
+
+/** The members of `tokenizer_config.json` that `tokenizer.json` has others for, which transformers takes without them. */
+function configIn({ padding, truncation }: Config): Config {
+  const sideOf = (part: unknown) => (isObject(part) ? String(part.direction).toLowerCase() : undefined);
+  const token = isObject(padding) ? tokenText(padding.pad_token) : undefined;
+  return {
+    padding_side: sideOf(padding),
+    truncation_side: sideOf(truncation),
+    ...(token !== undefined && { pad_token: token }),
+  };
+}
+
+/** Classes that take `tokenizer.json` as it is. */
+const GENERIC_CLASSES: readonly unknown[] = ["PreTrainedTokenizer", "PreTrainedTokenizerFast", "TokenizersBackend"];
+/** Members of a `BertNormalizer`, and those of `tokenizer_config.json` that overrule them in all other classes. */
+const BERT_MEMBERS = [
+  ["lowercase", "do_lower_case"],
+  ["strip_accents", "strip_accents"],
+  ["handle_chinese_chars", "tokenize_chinese_chars"],
+] as const;
+
+function withNormalizer(json: Config, config: Config): Config {
+  const { normalizer } = json;
+  if (!isObject(normalizer) || normalizer.type !== "BertNormalizer") return json;
+  if (GENERIC_CLASSES.includes(config.tokenizer_class)) return json;
+  const given = BERT_MEMBERS.flatMap(([name, configured]) => {
+    const value = config[configured];
+    return typeof value === "boolean" || (value === null && name === "strip_accents") ? [[name, value] as const] : [];
+  });
+  return { ...json, normalizer: { ...normalizer, ...Object.fromEntries(given) } };
 }
 
 /** Tokens that a model has positions for; RoBERTa and its kind count them from behind the padding's number. */

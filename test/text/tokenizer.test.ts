@@ -115,6 +115,28 @@ test("texts become rows that are padded to the longest, or to a length", async (
   ]);
 });
 
+test("tokenizer_config.json says more about the case of letters than tokenizer.json, and less where it is silent", async () => {
+  const idsOf = async (config: object, text: string) =>
+    numbers((await (await toy({ config })).encode([text], { specialTokens: false })).inputIds);
+  expect(await idsOf({}, "GOOD")).toEqual([4]);
+  expect(await idsOf({ do_lower_case: false, tokenizer_class: "BertTokenizer" }, "GOOD good")).toEqual([1, 4]);
+  expect(await idsOf({ do_lower_case: false, tokenizer_class: "PreTrainedTokenizerFast" }, "GOOD")).toEqual([4]);
+  expect(await idsOf({ strip_accents: false }, "göod")).toEqual([1]);
+  expect(await idsOf({ strip_accents: null, do_lower_case: null }, "göod")).toEqual([4]);
+  const files = {
+    ...toyTokenizer({
+      json: { padding: { direction: "Left", pad_token: "[UNK]" }, truncation: { direction: "Left", max_length: 4 } },
+    }),
+    "tokenizer_config.json": JSON.stringify({ model_max_length: 4 }),
+  };
+  const silent = await loadTokenizer(tempFolder(files));
+  expect(numbers((await silent.encode(["good", "bad good"])).inputIds)).toEqual([1, 2, 4, 3, 2, 5, 4, 3]);
+  expect(numbers((await silent.encode(["good bad bad"])).inputIds)).toEqual([2, 5, 5, 3]);
+  const config = JSON.stringify({ padding_side: "right", pad_token: "[PAD]" });
+  const said = await loadTokenizer(tempFolder({ ...files, "tokenizer_config.json": config }));
+  expect(numbers((await said.encode(["good", "bad good"])).inputIds)).toEqual([2, 4, 3, 0, 2, 5, 4, 3]);
+});
+
 test("long texts are cut at the end or the beginning, or refused", async () => {
   const tokenizer = await toy({ config: { model_max_length: 4 } });
   const cut = async (truncate?: "left" | "right") => {
