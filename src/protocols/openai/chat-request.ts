@@ -71,7 +71,16 @@ function readPart(part: Members): WireContent {
   throw part.wrong("type", "text, refusal, image_url, input_audio or audio_url");
 }
 
-const DATA_URI = /^data:image\/[\w.+-]{1,64};base64,/;
+/** The beginning of a data URI, with parameters such as `codecs=opus` behind its type. */
+const DATA_URI = /^data:(image|audio)\/([\w.+-]{1,64})(?:;[\w.+=-]{1,64}){0,4};base64,/i;
+/** Characters that it has at most. */
+const MAX_HEAD = 400;
+
+/** The type in a data URI, and its base64; undefined if it is none of that kind. */
+function readDataUri(uri: string, kind: "image" | "audio"): { readonly type: string; readonly base64: string } | undefined {
+  const [head = "", found = "", type = ""] = DATA_URI.exec(uri.slice(0, MAX_HEAD)) ?? [];
+  return found.toLowerCase() === kind ? { type: type.toLowerCase(), base64: uri.slice(head.length) } : undefined;
+}
 
 function readImage(part: Members): WireContent {
   const image = part.object("image_url");
@@ -83,13 +92,10 @@ function readImage(part: Members): WireContent {
 export function readImageUri(place: Members, name: string): WireContent {
   const address = readAddress(place, name, "image");
   if (address !== undefined) return address;
-  const url = place.requiredText(name);
-  const [head] = DATA_URI.exec(url.slice(0, 160)) ?? [];
-  if (head !== undefined) return imageContent(url.slice(head.length), place.placeOf(name));
+  const image = readDataUri(place.requiredText(name), "image");
+  if (image !== undefined) return imageContent(image.base64, place.placeOf(name));
   throw wrongMember(place.placeOf(name), "no image", "the image itself: data:image/jpeg;base64,…");
 }
-
-const SOUND_URI = /^data:audio\/([\w.+-]{1,32});base64,/;
 
 /** Reads sound as vLLM's clients send it: by an address, or as a data URI. */
 function readAudioUri(part: Members): WireContent {
@@ -97,9 +103,8 @@ function readAudioUri(part: Members): WireContent {
   if (audio === undefined) throw part.wrong("audio_url", "an object with url");
   const address = readAddress(audio, "url", "audio");
   if (address !== undefined) return address;
-  const url = audio.requiredText("url");
-  const [head = "", format = ""] = SOUND_URI.exec(url.slice(0, 160)) ?? [];
-  if (head !== "") return soundContent(url.slice(head.length), format, audio.placeOf("url"));
+  const sound = readDataUri(audio.requiredText("url"), "audio");
+  if (sound !== undefined) return soundContent(sound.base64, sound.type, audio.placeOf("url"));
   throw wrongMember(audio.placeOf("url"), "no sound", "the sound itself: data:audio/wav;base64,…");
 }
 
