@@ -42,6 +42,8 @@ export interface ChatMessage {
   /** Texts, images and sound in their order. */
   readonly content: readonly ChatContent[];
   readonly name?: string;
+  /** Thoughts of an assistant's message before, as far as the client sends them back. */
+  readonly reasoning?: string;
   /** Calls that an assistant's message has made. */
   readonly toolCalls: readonly ToolCall[];
   /** The call that a tool's message answers. */

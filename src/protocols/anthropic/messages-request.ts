@@ -42,9 +42,10 @@ function readMessages(bytes: Uint8Array): TextWish {
 /** {@link readMessages} for a codec thread. */
 export const readMessagesJob = defineJob(import.meta.url, "readMessagesJob", readMessages);
 
-/** A block of a message: a piece of it, a call of a tool, or the message that answers one; none for a thought. */
+/** A block of a message: a piece of it, a thought, a call of a tool, or the message that answers one. */
 interface Block {
   readonly content?: WireContent;
+  readonly thought?: string;
   readonly call?: object;
   readonly result?: object;
 }
@@ -76,7 +77,8 @@ function readMessage(message: Members): readonly object[] {
   const toolCalls = blocks.flatMap(({ call }) => (call === undefined ? [] : [call]));
   const content = blocks.flatMap(contentOf);
   if (results.length > 0 && content.length + toolCalls.length === 0) return results;
-  return [...results, { role, content, toolCalls }];
+  const reasoning = blocks.map(({ thought = "" }) => thought).join("");
+  return [...results, { role, content, toolCalls, ...(reasoning !== "" && { reasoning }) }];
 }
 
 function readContent(place: Members, name: string, read = readBlock): readonly Block[] {
@@ -91,7 +93,8 @@ function readBlock(block: Members): Block {
   if (type === "text") return { content: { type, text: block.requiredText("text") } };
   if (type === "image") return { content: readImage(block) };
   if (type === "document") return { content: readDocument(block) };
-  if (type === "thinking" || type === "redacted_thinking") return {};
+  if (type === "thinking") return { thought: block.text("thinking") ?? "" };
+  if (type === "redacted_thinking") return {};
   if (type === "tool_use") {
     block.object("input");
     const given = JSON.stringify(block.value("input") ?? {});

@@ -89,6 +89,7 @@ function readMessage(message: Members): object {
   return {
     ...toMessage(message.choice("role", ROLES), content),
     name: message.text("tool_name") ?? message.text("name"),
+    reasoning: message.text("thinking"),
     toolCalls: message.objects("tool_calls", readCall),
     toolCallId: message.text("tool_call_id"),
   };

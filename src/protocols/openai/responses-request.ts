@@ -66,24 +66,34 @@ interface Message {
   readonly content: readonly WireContent[];
   readonly toolCalls: readonly object[];
   readonly toolCallId?: string;
+  /** Thoughts before it. */
+  readonly reasoning?: string;
 }
 
 function toMessage(role: string, content: readonly WireContent[], toolCalls: readonly object[] = []): Message {
   return { role, content, toolCalls };
 }
 
-/** Calls of tools belong to the assistant's message before them. */
+/** Calls of tools belong to the assistant's message before them, and thoughts to the one behind them. */
 function readInput(body: Members): readonly Message[] {
   const input = body.value("input");
   if (typeof input === "string") return [toMessage("user", textContent(input))];
   if (!Array.isArray(input) || input.length === 0)
     throw body.wrong("input", "a text, or a list with one item at least");
   const messages: Message[] = [];
-  for (const message of body.objects("input", readItem).flat()) {
+  let thoughts = "";
+  for (const item of body.objects("input", readItem)) {
+    if (typeof item === "string") {
+      thoughts += item;
+      continue;
+    }
     const last = messages.at(-1);
-    const isMore = message.toolCalls.length > 0 && last?.role === "assistant";
+    const isMore = item.toolCalls.length > 0 && last?.role === "assistant";
     if (isMore) messages.pop();
-    messages.push(isMore ? { ...last, toolCalls: [...last.toolCalls, ...message.toolCalls] } : message);
+    const message = isMore ? { ...last, toolCalls: [...last.toolCalls, ...item.toolCalls] } : item;
+    const reasoning = (message.reasoning ?? "") + (item.role === "assistant" ? thoughts : "");
+    messages.push({ ...message, ...(reasoning !== "" && { reasoning }) });
+    thoughts = "";
   }
   if (messages.length === 0) throw body.wrong("input", "one with a message at least");
   return messages;
@@ -91,20 +101,26 @@ function readInput(body: Members): readonly Message[] {
 
 const ROLES = ["user", "system", "developer", "assistant"] as const;
 
-/** A thought has no message. */
-function readItem(item: Members): readonly Message[] {
+/** A thought is a text, and no message. */
+function readItem(item: Members): Message | string {
   const type = item.text("type") ?? "message";
-  if (type === "reasoning") return [];
+  if (type === "reasoning") return readThoughts(item);
   if (type === "function_call") {
     const [name, given] = [item.requiredText("name"), item.text("arguments") ?? ""];
-    return [toMessage("assistant", [], [{ id: item.requiredText("call_id"), name, arguments: given }])];
+    return toMessage("assistant", [], [{ id: item.requiredText("call_id"), name, arguments: given }]);
   }
   if (type === "function_call_output")
-    return [{ ...toMessage("tool", readContent(item, "output")), toolCallId: item.requiredText("call_id") }];
+    return { ...toMessage("tool", readContent(item, "output")), toolCallId: item.requiredText("call_id") };
   if (type !== "message") throw item.wrong("type", "message, function_call, function_call_output or reasoning");
   if (item.value("role") === undefined) throw item.wrong("role", ROLES.join(", "));
   const role = item.choice("role", ROLES);
-  return [toMessage(role === "developer" ? "system" : role, readContent(item, "content"))];
+  return toMessage(role === "developer" ? "system" : role, readContent(item, "content"));
+}
+
+/** The thoughts themselves, else what is told of them. */
+function readThoughts(item: Members): string {
+  const textsIn = (name: string) => item.objects(name, (part) => part.text("text") ?? "").join("");
+  return textsIn("content") || textsIn("summary");
 }
 
 function readContent(item: Members, name: string): readonly WireContent[] {
