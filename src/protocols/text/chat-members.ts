@@ -105,7 +105,8 @@ export interface TextFormat {
 const MAX_SCHEMA_BYTES = 64 * 1024;
 
 /** The schema that an answer has to fit, as JSON; undefined if it need not, or if it is too large for checks. */
-export function strictSchema({ schema, strict = false }: TextFormat): Uint8Array | undefined {
+export function strictSchema({ type, schema, strict = false }: TextFormat): Uint8Array | undefined {
+  if (type === "json_object") return writeRequest({ type: "object" });
   const written = strict && isObject(schema) ? writeRequest(schema) : undefined;
   return written !== undefined && written.length > MAX_SCHEMA_BYTES ? undefined : written;
 }

@@ -68,7 +68,7 @@ function parse(text: string): unknown {
 }
 
 function doesNotFit(what: string): ServingError {
-  return failedPrecondition(`The answer does not fit the JSON schema of the request: ${what}.`);
+  return failedPrecondition(`The answer does not fit the format that the request asks for: ${what}.`);
 }
 
 /** A value with its place, and the schema around a keyword. */

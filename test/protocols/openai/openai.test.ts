@@ -529,15 +529,31 @@ describe("an answer that is to fit a JSON schema", () => {
     expect(await answer(CHAT, { messages, ...ofLlamaCpp("object") })).toBe(200);
     expect(await answer(CHAT, { messages, ...ofLlamaCpp("array") })).toBe(400);
     const { status, body } = await post(CHAT, chat("state", format("array", true)));
-    const message = "The answer does not fit the JSON schema of the request: the answer is not of the type array.";
+    const message = "The answer does not fit the format that the request asks for: the answer is not of the type array.";
     expect([status, body]).toMatchObject([400, { error: { message } }]);
     expect(await answer(CHAT, { messages: [user("two words")], ...format("array", true), max_tokens: 2 })).toBe(200);
     expect(await answer(CHAT, { messages: [user("called")], ...format("array", true) })).toBe(200);
   });
 
+  it("is checked to be a JSON object where it is to be one, in each dialect", async () => {
+    const asks = (said: string) =>
+      [
+        [CHAT, { messages: [user(said)], response_format: { type: "json_object" } }],
+        ["/v1/responses", { input: said, text: { format: { type: "json_object" } } }],
+        ["/api/chat", { messages: [user(said)], format: "json", stream: false }],
+        ["/api/generate", { prompt: said, format: "json", stream: false }],
+      ] as const;
+    for (const [path, body] of asks("state")) expect(await answer(path, body)).toBe(200);
+    for (const [path, body] of asks("two words")) {
+      const { status, body: told } = await post(path, { model: "talk", ...body });
+      expect([status, JSON.stringify(told)]).toEqual([400, expect.stringContaining("the answer is no JSON.")]);
+    }
+    for (const [path, body] of asks("[]")) expect(await answer(path, body)).toBe(400);
+  });
+
   const streamed = async (path: string, body: object, mark?: string) =>
     (await postForParts((await serve()).httpUrl + path, { model: "talk", stream: true, ...body })).rest(mark);
-  const misfit = "The answer does not fit the JSON schema of the request: the answer is not of the type array.";
+  const misfit = "The answer does not fit the format that the request asks for: the answer is not of the type array.";
 
   it("ends a stream with an error in the form of its protocol, in place of its end", async () => {
     const { length: _, ...parts } = await streamed(CHAT, { messages, ...format("array", true) });

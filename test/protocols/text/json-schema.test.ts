@@ -49,7 +49,7 @@ it.each([
   [{ const: { a: [1] } }, '{"a":{"0":1}}', "the answer is not the const"],
   [{ enum: [{ a: 1 }, null] }, '{"a":1,"b":1}', "the answer is none of the enum"],
 ])("%j does not take %s", (schema, text, what) => {
-  const message = `The answer does not fit the JSON schema of the request: ${what}.`;
+  const message = `The answer does not fit the format that the request asks for: ${what}.`;
   expect(() => checkJson(text, schema)).toThrow(expect.objectContaining({ code: "failed_precondition", message }));
 });
 
