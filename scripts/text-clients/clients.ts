@@ -4,7 +4,10 @@ interface TextClient {
   readonly packages: readonly string[];
 }
 
-/** Clients from npm and from PyPI, each unmodified. Programs are not called `openai.py`, which would hide `openai`. */
+/**
+ * Clients from npm and from PyPI, each unmodified. Programs are not called `openai.py`, which would hide `openai`.
+ * KServe's own tests of OpenAI's routes are none of them: they call its Python classes with mocks, or need a cluster.
+ */
 export const TEXT_CLIENTS: readonly TextClient[] = [
   { program: "openai.mjs", packages: ["openai@7.59.0"] },
   { program: "ai-sdk.mjs", packages: ["@ai-sdk/openai-compatible@3.0.92", "ai@7.0.173"] },
