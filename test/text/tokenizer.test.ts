@@ -25,7 +25,8 @@ test("a text in a hook may be as long as one of the model when it is served: sen
     ...toyTokenizer({ config: { model_max_length: 512 } }),
     "config.json": JSON.stringify({ max_position_embeddings: 300 }),
   };
-  const most = async (more: Record<string, string>) => (await loadTokenizer(tempFolder({ ...files, ...more }))).maxTokens;
+  const most = async (more: Record<string, string>) =>
+    (await loadTokenizer(tempFolder({ ...files, ...more }))).maxTokens;
   expect(await most({})).toBe(300);
   expect(await most({ "sentence_bert_config.json": '{ "max_seq_length": 256 }' })).toBe(256);
   expect(await most({ "sentence_xlm-roberta_config.json": '{ "max_seq_length": 128 }' })).toBe(128);

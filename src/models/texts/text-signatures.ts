@@ -69,7 +69,9 @@ function countedSignature({ inputs, outputs }: TextAnswer, mayCut: boolean, task
   const names = ["max_tokens", ...(mayCut ? ["dimensions"] : []), ...(isOfPairs ? ["max_text_pair_tokens"] : [])];
   const choices: readonly TensorSpec[] = names.map((name) => ({ ...NUMBERS, name, example: 0 }));
   const facts = [COUNT, { name: "was_cut", dtype: "bool", shape: [-1] }] as const;
-  const relevance: readonly TensorSpec[] = areLogits(task) ? [{ name: "relevance", dtype: "float32", shape: [-1] }] : [];
+  const relevance: readonly TensorSpec[] = areLogits(task)
+    ? [{ name: "relevance", dtype: "float32", shape: [-1] }]
+    : [];
   return { inputs: [...inputs, ...choices], outputs: [...outputs, ...relevance, ...facts] };
 }
 

@@ -84,7 +84,10 @@ const DATA_URI = /^data:(image|audio)\/([\w.+-]{1,64})(?:;[\w.+=-]{1,64}){0,4};b
 const MAX_HEAD = 400;
 
 /** The type in a data URI, and its base64; undefined if it is none of that kind. */
-function readDataUri(uri: string, kind: "image" | "audio"): { readonly type: string; readonly base64: string } | undefined {
+function readDataUri(
+  uri: string,
+  kind: "image" | "audio",
+): { readonly type: string; readonly base64: string } | undefined {
   const [head = "", found = "", type = ""] = DATA_URI.exec(uri.slice(0, MAX_HEAD)) ?? [];
   return found.toLowerCase() === kind ? { type: type.toLowerCase(), base64: uri.slice(head.length) } : undefined;
 }

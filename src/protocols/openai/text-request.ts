@@ -70,7 +70,8 @@ const NOTHING = { echo: new Uint8Array(0), request: new Uint8Array(0) };
 function checkEcho(prompts: readonly { readonly echo: Uint8Array }[], count: number): void {
   const length = prompts.reduce((sum, { echo }) => sum + echo.length, 0);
   const most = Math.floor(MAX_ECHO_BYTES / count);
-  if (length > most) throw wrongMember("echo", `true for prompts of ${length} bytes`, `${most} at most: leave echo out`);
+  if (length > most)
+    throw wrongMember("echo", `true for prompts of ${length} bytes`, `${most} at most: leave echo out`);
 }
 
 /** {@link readCompletion} for a codec thread. */

@@ -529,7 +529,8 @@ describe("an answer that is to fit a JSON schema", () => {
     expect(await answer(CHAT, { messages, ...ofLlamaCpp("object") })).toBe(200);
     expect(await answer(CHAT, { messages, ...ofLlamaCpp("array") })).toBe(400);
     const { status, body } = await post(CHAT, chat("state", format("array", true)));
-    const message = "The answer does not fit the format that the request asks for: the answer is not of the type array.";
+    const message =
+      "The answer does not fit the format that the request asks for: the answer is not of the type array.";
     expect([status, body]).toMatchObject([400, { error: { message } }]);
     expect(await answer(CHAT, { messages: [user("two words")], ...format("array", true), max_tokens: 2 })).toBe(200);
     expect(await answer(CHAT, { messages: [user("called")], ...format("array", true) })).toBe(200);

@@ -20,7 +20,10 @@ const serve = shareServer(() => {
   return {
     models: {
       pairs: { path, options: { texts: "true" } },
-      logits: { path: crossEncoder({ sentence_transformers: { activation_fn: IDENTITY } }), options: { texts: "true" } },
+      logits: {
+        path: crossEncoder({ sentence_transformers: { activation_fn: IDENTITY } }),
+        options: { texts: "true" },
+      },
       short: { path, options: { texts: "true", max_tokens: "16" } },
       few: { path, options: { texts: "true", max_batch_size: "2" } },
       talk: { driver: "null", hooks: textHooks() },
