@@ -234,7 +234,6 @@ describe("a request that cannot be answered", () => {
       "response_format.json_schema.schema",
       "is missing; expected a JSON schema",
     ],
-    ["prompts", "/v1/completions", { model: "talk", prompt: ["a", "b"] }, "prompt", "send a request for each"],
     [
       "a long echo",
       "/v1/completions",
