@@ -82,7 +82,7 @@ export async function readTokenizerFiles(folder: string): Promise<TokenizerFiles
   };
 }
 
-/** The members of `tokenizer_config.json` that `tokenizer.json` has others for, which transformers takes without them. */
+/** Members of `tokenizer_config.json` for which `tokenizer.json` has others, which count where these are missing. */
 function configIn({ padding, truncation }: Config): Config {
   const sideOf = (part: unknown) => (isObject(part) ? String(part.direction).toLowerCase() : undefined);
   const token = isObject(padding) ? tokenText(padding.pad_token) : undefined;
