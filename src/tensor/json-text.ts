@@ -1,6 +1,7 @@
 import { invalidArgument, ServingError } from "../errors.ts";
 import { type Element, toNested } from "./elements.ts";
 import { copyTensor } from "./packed-tensor.ts";
+import { markPlainData } from "./plain-list.ts";
 import { isPlainObject } from "./record.ts";
 import { createTensor, elementCount, isTensor, type Tensor } from "./tensor.ts";
 
@@ -36,7 +37,11 @@ export function* jsonPieces(value: unknown): Generator<string> {
 
 /** Checks that a value has enough elements, members and characters for more than one of its {@link jsonPieces}. */
 export function isCutJson(value: unknown): boolean {
-  return extentOf(value, 0) >= PIECE_EXTENT;
+  try {
+    return extentOf(value, 0) >= PIECE_EXTENT;
+  } catch (reason) {
+    throw toRefusal(reason);
+  }
 }
 
 /** A copy of plain values and tensors with the same JSON text, which stays when they change. */
@@ -50,14 +55,20 @@ export function copyForJson(value: unknown): unknown {
 
 function copyOf(value: unknown): unknown {
   if (typeof value !== "object" || value === null) return value;
-  if (isTensor(value)) return copyTensor(value);
+  // What was given away has no elements, and is refused as it is.
+  if (isTensor(value)) return value.data.length === 0 ? value : copyTensor(value);
   if (isBuffer(value)) return Buffer.from(value);
-  if (isList(value)) return Array.isArray(value) ? copyList(value) : (value as Float64Array).slice();
+  if (Array.isArray(value)) return copyList(value);
+  if (isList(value)) return value.length === 0 ? value : (value as Float64Array).slice();
   const { toJSON, then } = value as { toJSON?: unknown; then?: unknown };
   if (typeof then === "function") return value;
   if (typeof toJSON === "function") return copyOf(toJSON.call(value));
   const members = Object.entries(value).filter(([, member]) => member !== undefined);
-  return members.length === 0 ? value : Object.fromEntries(members.map(([name, member]) => [name, copyOf(member)]));
+  if (members.length === 0) return value;
+  const copy = Object.fromEntries(members.map(([name, member]) => [name, copyOf(member)]));
+  // What was no tensor is none now.
+  markPlainData(copy);
+  return copy;
 }
 
 /** V8 copies a list of numbers as memory. */
@@ -109,6 +120,8 @@ interface Range {
 
 /** Elements without the brackets around them. V8 writes a list of numbers in half the time of its texts' joining. */
 function elementsText(list: ArrayLike<unknown>, { from, to }: Range, place: (string | number)[]): string {
+  // The memory of a typed array may have been given away.
+  if (from === to) return "";
   const elements = Array.isArray(list)
     ? list.slice(from, to)
     : Array.from((list as Float64Array).subarray(from, to) as Iterable<unknown>);

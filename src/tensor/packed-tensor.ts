@@ -1,4 +1,5 @@
 import { invalidArgument } from "../errors.ts";
+import type { NumericDType } from "./dtype.ts";
 import { isGone, type PackedBytes, packedOf, setPacked } from "./packed-bytes.ts";
 import { createTensor, createTensors, elementCount, type Tensor, type Tensors } from "./tensor.ts";
 
@@ -56,11 +57,16 @@ export function copyTensors(tensors: Tensors): Tensors {
 
 /** A copy of one tensor in its own memory. */
 export function copyTensor(tensor: Tensor): Tensor {
-  if (tensor.dtype !== "bytes") return { ...tensor, data: tensor.data.slice() } as Tensor;
+  if (tensor.dtype !== "bytes") return { ...tensor, data: copyNumbers(tensor.data) } as Tensor;
   const packed = packedOf(tensor);
   if (packed !== undefined) {
     const { content, ranges, byteLength } = packed;
-    return createPackedTensor(tensor.shape, { content: content.slice(), ranges: ranges.slice(), byteLength });
+    return createPackedTensor(tensor.shape, { content: new Uint8Array(content), ranges: ranges.slice(), byteLength });
   }
   return { ...tensor, data: tensor.data.map((element) => new Uint8Array(element)) };
+}
+
+/** Node's Buffer, which carries uint8, has a `slice` that copies nothing. */
+function copyNumbers<Data extends Tensor<NumericDType>["data"]>(data: Data) {
+  return data instanceof Uint8Array ? new Uint8Array(data) : data.slice();
 }

@@ -1,6 +1,7 @@
 import { runInNewContext } from "node:vm";
 import { describe, expect, test } from "vitest";
 import { copyForJson, jsonPieces, toJsonText } from "../../src/tensor/json-text.ts";
+import { markPlainLists } from "../../src/tensor/plain-list.ts";
 import { createTensor } from "../../src/tensor/tensor.ts";
 
 describe("JSON text", () => {
@@ -127,6 +128,7 @@ describe("a copy of what is to be written", () => {
     bytes: Buffer.from("é"),
     tensor: createTensor("int32", [2, 1], new Int32Array([1, 2])),
     texts: packed,
+    reused: createTensor("uint8", [2], Buffer.from([1, 2])),
     when: { toJSON: () => ["now"] },
     own: new (class Own {
       a = { b: true };
@@ -145,16 +147,34 @@ describe("a copy of what is to be written", () => {
     values.bytes[1] = 9;
     values.tensor.data[0] = 9;
     packed.data[0]![0] = 67;
+    values.reused.data[0] = 9;
     values.own.a.b = false;
     values.when.toJSON = () => ["later"];
     expect(toJsonText(copy)).toBe(text);
     expect(toJsonText(values)).not.toBe(text);
   });
 
+  test("is no tensor where JSON with the members of one was none", () => {
+    const json: unknown = { x: { dtype: "bytes", shape: [1], data: [] } };
+    markPlainLists(json);
+    expect(toJsonText(copyForJson(json))).toBe('{"x":{"dtype":"bytes","shape":[1],"data":[]}}');
+  });
+
+  test("of what was given away is refused as that itself", () => {
+    const tensor = createTensor("float32", [2], new Float32Array(2));
+    const typed = new Float32Array(2);
+    structuredClone(undefined, { transfer: [tensor.data.buffer as ArrayBuffer, typed.buffer] });
+    expect(toJsonText(copyForJson({ typed }))).toBe('{"typed":[]}');
+    expect(() => toJsonText(copyForJson({ tensor }))).toThrow("shape [2]");
+  });
+
   test("is refused for the same reasons", () => {
     const endless: unknown[] = [];
     endless.push(endless);
     expect(() => copyForJson(endless)).toThrow("contains itself");
+    const long: unknown[] = [];
+    long.push(new Array(20_000).fill(1), long);
+    expect(() => copyForJson(long)).toThrow("contains itself");
     for (const value of [Promise.resolve(1), new Map(), () => 1])
       expect(() => toJsonText(copyForJson({ a: [value] }))).toThrow(/^a\[0\] is a /);
   });
