@@ -109,7 +109,8 @@ const SPEC: Checks<NonNullable<ModelFacts["signatures"][string]["inputs"]>[numbe
   example: isAbsentOr((value) => isText(value) || Number.isFinite(value)),
 };
 const isSpecs = isListOf((value) => hasMembers(value, SPEC));
-const isLooseSpecs = isListOf((value) => hasMembers(value, { ...SPEC, dtype: isAbsentOr(SPEC.dtype) }));
+const LOOSE_SPEC = { ...SPEC, dtype: isAbsentOr(SPEC.dtype), isAssumed: isAbsentOr((value) => value === true) };
+const isLooseSpecs = isListOf((value) => hasMembers(value, LOOSE_SPEC));
 
 const SIGNATURE: Checks<ModelFacts["signatures"][string]> = {
   inputs: isAbsentOr(isSpecs),

@@ -20,7 +20,11 @@ export function csvColumns(
 export function columnsOfTable(signature: Signature): readonly CsvColumn[] | undefined {
   const inputs = knownInputs(signature) ?? [];
   const isTable = inputs.length > 0 && inputs.every(({ shape }) => isColumn(shape));
-  return isTable ? inputs.map(({ name, dtype }) => ({ name, kind: KINDS[dtype ?? "float64"] ?? "number" })) : undefined;
+  return isTable ? inputs.map((input) => ({ name: input.name, kind: kindOf(input) })) : undefined;
+}
+
+function kindOf({ dtype, isAssumed }: KnownInput): CsvColumn["kind"] {
+  return isAssumed || dtype === undefined ? "assumed" : (KINDS[dtype] ?? "number");
 }
 
 function isColumn(shape: KnownInput["shape"] = []): boolean {

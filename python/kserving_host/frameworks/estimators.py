@@ -35,6 +35,8 @@ class EstimatorFramework(BaseFramework):
     fills_columns = False
     # True where texts are categories, which data frames alone have.
     has_categories = False
+    # True where a column of which nothing is known may have texts.
+    may_take_texts = False
     is_tabular = True
 
     def predict(self, inputs, wanted):
@@ -108,7 +110,8 @@ class EstimatorFramework(BaseFramework):
         # It takes seconds, which the first request would wait for.
         if not (is_mixed or is_short) or not has_pandas():
             return None
-        return [{"name": name, "dtype": self.number_type, "shape": [-1], **kinds.get(name, {})} for name in features]
+        assumed = {"isAssumed": True} if self.may_take_texts else {}
+        return [{"name": name, "dtype": self.number_type, "shape": [-1], **kinds.get(name, assumed)} for name in features]
 
     def kinds(self, features):
         """By name the dtype of a feature that is no number, and the categories that the model knows."""

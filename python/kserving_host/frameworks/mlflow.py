@@ -29,6 +29,7 @@ class Framework(EstimatorFramework):
     methods = {"predict": "predict"}
     # Rows without names become tables too, as MLflow's own server makes them.
     checks_columns = True
+    may_take_texts = True
     # Code of the model's author may do anything.
     dry_runs = False
 

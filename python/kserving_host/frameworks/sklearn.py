@@ -28,6 +28,7 @@ MOST_COMPARED = 100
 
 class Framework(EstimatorFramework):
     checks_columns = True
+    may_take_texts = True
     methods_asked_for = {name: name for name in ("predict_log_proba", "decision_function")}
 
     def load(self):

@@ -87,7 +87,7 @@ def _formula_variables(results):
     if design is None:
         return None
     if hasattr(design, "required_variables"):
-        return {str(name): {} for name in sorted(design.required_variables)}
+        return {str(name): {"isAssumed": True} for name in sorted(design.required_variables)}
     found = {}
     for factor, info in design.factor_infos.items():
         found.update({name: of_categories(info.categories if info.type == "categorical" else []) for name in _names(factor.code)})

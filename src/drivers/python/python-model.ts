@@ -163,10 +163,11 @@ function suggest(specs: readonly LooseSpec[] | null): Signature {
   return specs === null ? {} : { suggestedInputs: specs.map(withoutNulls) };
 }
 
-function withoutNulls({ name, dtype, shape, features, categories, example }: LooseSpec): LooseSpec {
+function withoutNulls({ name, dtype, isAssumed, shape, features, categories, example }: LooseSpec): LooseSpec {
   return {
     name,
     ...(dtype != null && { dtype }),
+    ...(isAssumed === true && { isAssumed }),
     ...(shape != null && { shape }),
     ...(features != null && { features }),
     ...(categories != null && categories.length > 0 && { categories }),

@@ -28,8 +28,11 @@ const INFINITE = /^([-+]?)inf(?:inity)?$/i;
 /** A column of a table as its model takes it. */
 export interface CsvColumn {
   readonly name: string;
-  /** Texts stay as they are written; truth has the words of any case, which are 1 and 0 among numbers. */
-  readonly kind: "text" | "truth" | "number";
+  /**
+   * Texts stay as they are written; truth has the words of any case, which are 1 and 0 among numbers. A column of which
+   * nothing is known is assumed to have numbers: what is quoted there may be a text.
+   */
+  readonly kind: "text" | "truth" | "number" | "assumed";
 }
 
 /** The rows of {@link eachJsonRow} as plain values: several columns are a list. */
@@ -50,8 +53,9 @@ const NO_JSON = new Map([Number.NaN, Number.POSITIVE_INFINITY, Number.NEGATIVE_I
  * one, as a list of all would take many times their text. A field that is quoted, or is not a number, is a string; but
  * one that is empty, or a word such as `nan`, is NaN in a column whose other fields are numbers. `empty` is the JSON of
  * an empty field of any other column; `known` are the model's columns, for rows below a line with any of their names,
- * or in their order: in one of numbers, quotes make no string of a number. Throws `invalid_argument` with the line of a
- * row that has another number of columns than the first, and of an unclosed quote.
+ * or in their order: in one of numbers, quotes make no string of a number, but of one with a leading zero; in one that
+ * is assumed to have numbers they do, unless all of the first row is quoted. Throws `invalid_argument` with the line of
+ * a row that has another number of columns than the first, and of an unclosed quote.
  */
 export function* eachJsonRow(text: string, empty = '""', known: readonly CsvColumn[] = []): Generator<string> {
   for (const fields of eachRow(text, empty, known))
@@ -59,36 +63,68 @@ export function* eachJsonRow(text: string, empty = '""', known: readonly CsvColu
 }
 
 function* eachRow(text: string, empty: string, known: readonly CsvColumn[]): Generator<readonly string[]> {
-  let columns = 0;
-  let [kinds, kindsBelow]: [Kinds, Kinds] = [[], []];
+  let [head, kinds, count]: [Head | undefined, Kinds, number] = [undefined, [], 0];
   let isNumeric: ((index: number) => boolean) | undefined;
   for (const { fields, line } of readRows(text)) {
-    if (columns === 0) [kinds, kindsBelow] = kindsOf(fields, known);
-    columns ||= fields.length;
+    head ??= headOf(fields, known);
+    const { columns, names } = head;
     if (fields.length !== columns) {
       throw invalidArgument(`Line ${line} of the CSV has ${fields.length} columns; the first row has ${columns}.`);
     }
     // Most texts lack nothing, and are read once.
     if (fields.some(isDoubtful)) isNumeric ??= numericColumns(text, columns);
+    if (count === (names === undefined ? 0 : 1)) kinds = settledKinds(fields, text, head);
+    const own = (count++ === 0 && names) || kinds;
     yield fields.map(
-      (field, index) => ofKind(field, kinds[index], empty) ?? toJson(field, isNumeric?.(index) ?? false, empty),
+      (field, index) => ofKind(field, own[index], empty) ?? toJson(field, isNumeric?.(index) ?? false, empty),
     );
-    kinds = kindsBelow;
   }
 }
 
 type Kinds = readonly (CsvColumn["kind"] | undefined)[];
 
-/** The kinds of the fields of the first line, and of those below it. */
-function kindsOf(first: readonly string[], known: readonly CsvColumn[]): [first: Kinds, below: Kinds] {
-  const kinds = new Map(known.map(({ name, kind }) => [name, kind]));
-  const named = first.map((field) => kinds.get(plainText(field)));
-  // A quoted name of digits is no number.
-  if (named.some((kind) => kind !== undefined))
-    return [named.map((kind) => (kind === "number" ? undefined : kind)), named];
-  const inOrder = first.length === known.length ? known.map(({ kind }) => kind) : [];
-  return [inOrder, inOrder];
+/** Facts that the first line of CSV tells of all of it. */
+interface Head {
+  readonly columns: number;
+  /** The kinds of its own fields, if it has names of columns. */
+  readonly names?: Kinds;
+  /** The kinds of the fields in rows. */
+  readonly kinds: Kinds;
 }
+
+function headOf(first: readonly string[], known: readonly CsvColumn[]): Head {
+  const columns = first.length;
+  const byName = new Map(known.map(({ name, kind }) => [name, kind]));
+  const kinds = first.map((field) => byName.get(plainText(field)));
+  if (kinds.every((kind) => kind === undefined))
+    return { columns, kinds: columns === known.length ? known.map(({ kind }) => kind) : [] };
+  // A quoted name of digits is no number.
+  return { columns, kinds, names: kinds.map((kind) => (kind === "number" || kind === "assumed" ? undefined : kind)) };
+}
+
+/**
+ * The kinds of the columns of rows, whose first one has these fields: where all of it is quoted, quotes say nothing,
+ * and assumed numbers are some if the column has nothing else.
+ */
+function settledKinds(fields: readonly string[], text: string, { kinds, names }: Head): Kinds {
+  const filled = fields.filter((field) => field.trim() !== "");
+  if (!kinds.includes("assumed") || filled.length === 0 || !filled.every(isQuoted)) return kinds;
+  const settled = [...kinds];
+  const rows = readRows(text);
+  if (names !== undefined) rows.next();
+  for (const row of rows)
+    for (const [index, field] of row.fields.entries())
+      if (settled[index] === "assumed" && !isPlainNumber(plainText(field).trim())) settled[index] = undefined;
+  return settled.map((kind, index) => (kind === "assumed" ? "number" : kinds[index]));
+}
+
+/** Checks for a number, or what may stand among numbers; texts of digits, such as postal codes, may begin with 0. */
+function isPlainNumber(word: string): boolean {
+  if (NUMBER.test(word)) return !LEADING_ZERO.test(word);
+  return isDoubtful(word) || WORD_OF_TRUTH.test(word);
+}
+
+const LEADING_ZERO = /^[-+]?0\d/;
 
 const WORD_OF_TRUTH = /^(?:(true)|false)$/i;
 
@@ -100,13 +136,17 @@ function ofKind(field: string, kind: CsvColumn["kind"] | undefined, empty: strin
   if (kind === undefined) return undefined;
   // Texts of digits make no numbers of the missing ones beside them.
   if (kind === "text") return field.trim() === "" ? empty : JSON.stringify(plainText(field));
-  const isQuoted = field.startsWith('"');
   const text = plainText(field).trim();
-  if (text === "") return isQuoted ? empty : undefined;
+  if (text === "") return isQuoted(field) ? empty : undefined;
+  if (kind === "assumed" && isQuoted(field)) return undefined;
   const word = WORD_OF_TRUTH.exec(text);
   if (word !== null) return String(kind === "truth" ? word[1] !== undefined : Number(word[1] !== undefined));
   if (kind === "truth") return text === "0" || text === "1" ? String(text === "1") : undefined;
-  return isQuoted && NUMBER.test(text) ? toJson(text, false, empty) : undefined;
+  return isQuoted(field) && NUMBER.test(text) && !LEADING_ZERO.test(text) ? toJson(text, false, empty) : undefined;
+}
+
+function isQuoted(field: string): boolean {
+  return field.startsWith('"');
 }
 
 function isDoubtful(field: string): boolean {
@@ -140,7 +180,7 @@ export function* csvFields(text: string): Generator<readonly string[]> {
 }
 
 function plainText(field: string): string {
-  return field.startsWith('"') ? unquoted(field) : field.trim();
+  return isQuoted(field) ? unquoted(field) : field.trim();
 }
 
 function unquoted(field: string): string {
@@ -205,7 +245,7 @@ function lineBreaks(field: string): number {
 }
 
 function toJson(field: string, isNumeric: boolean, empty: string): string {
-  if (field.startsWith('"')) return JSON.stringify(unquoted(field));
+  if (isQuoted(field)) return JSON.stringify(unquoted(field));
   const text = field.trim();
   if (JSON_NUMBER.test(text)) return text;
   if (NUMBER.test(text)) return JSON.stringify(Number(text));

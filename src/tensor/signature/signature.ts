@@ -84,6 +84,8 @@ export interface TensorSpec {
 /** The known facts about an input or output. */
 export interface LooseSpec extends Pick<TensorSpec, "name" | "shape" | "features" | "categories" | "example"> {
   readonly dtype?: DType;
+  /** True if the dtype is assumed: the model tells nothing of the values, which may be texts. */
+  readonly isAssumed?: boolean;
 }
 
 /** One dimension of a {@link TensorSpec}. */

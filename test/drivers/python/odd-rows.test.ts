@@ -23,7 +23,7 @@ from sklearn.compose import make_column_transformer
 from sklearn.impute import SimpleImputer
 from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import OneHotEncoder
+from sklearn.preprocessing import FunctionTransformer, OneHotEncoder
 
 at = lambda name: os.path.join(sys.argv[1], name)
 random = np.random.RandomState(0)
@@ -34,6 +34,8 @@ columns = make_column_transformer((SimpleImputer(), ["age"]), (OneHotEncoder(), 
 joblib.dump(make_pipeline(columns, LogisticRegression()).fit(frame, target), at("columns.joblib"))
 lenient = make_column_transformer((OneHotEncoder(handle_unknown="ignore"), ["self"]), (OneHotEncoder(), ["zip"]))
 joblib.dump(make_pipeline(lenient, LogisticRegression()).fit(frame[["self", "zip"]], target), at("lenient.joblib"))
+silent = make_column_transformer((FunctionTransformer(pd.DataFrame.isin, kw_args={"values": ["01234", "A1"]}), ["zip"]), remainder="passthrough")
+joblib.dump(make_pipeline(silent, LogisticRegression()).fit(frame[["age", "zip"]], target), at("silent.joblib"))
 categories = frame.astype({"self": "category", "zip": "category"})
 lightgbm.LGBMClassifier(n_estimators=5, n_jobs=1, verbose=-1).fit(categories, target).booster_.save_model(at("columns.lgb"))
 options = {"iterations": 5, "depth": 2, "verbose": False, "thread_count": 1, "allow_writing_files": False}
@@ -76,6 +78,7 @@ const serve = shareServer(() => {
     models: {
       sklearn: of("sklearn", "columns.joblib", { ...own, allow_pickle: "true" }),
       lenient: of("sklearn", "lenient.joblib", { ...own, allow_pickle: "true" }),
+      silent: of("sklearn", "silent.joblib", { ...own, allow_pickle: "true" }),
       lightgbm: of("lightgbm", "columns.lgb", own),
       catboost: of("catboost", "columns.cbm", own),
       mlflow: of("mlflow", "mlflow", { python: warmMlflow, allow_pickle: "true" }),
@@ -117,6 +120,20 @@ describe.skipIf(python === undefined || lacksMlflow !== undefined)("odd rows", {
     const alike = await ask(model, [ROW, ROW]);
     expect(await ask(model, [ROW, { ...ROW, member: 1 }])).toEqual(alike);
     expect(await ask(model, [{ ...ROW, member: 1 }, ROW])).toEqual(alike);
+  });
+
+  it("of a model that does not tell of its texts have them in quotes, as in JSON", async () => {
+    const rows = [
+      { age: 0.5, zip: "01234" },
+      { age: 0.25, zip: "98765" },
+      { age: 0.25, zip: "A1" },
+    ];
+    const expected = await ask("silent", rows);
+    expect(expected).toHaveLength(3);
+    const lines = '0.5,"01234"\n0.25,"98765"\n0.25,"A1"\n';
+    expect(await ask("silent", lines)).toEqual(expected);
+    expect(await ask("silent", `"age","zip"\n${lines}`)).toEqual(expected);
+    expect(await ask("silent", `"age","zip"\n${lines.replace(/^[^,]+/gm, '"$&"')}`)).toEqual(expected);
   });
 
   it.each(["lightgbm", "catboost"])("of %s may lack truth, and any other value", async (model) => {

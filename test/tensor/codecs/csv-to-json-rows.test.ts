@@ -52,6 +52,28 @@ it.each([
   expect([...eachJsonRow(text, "null", KNOWN)]).toEqual(rows);
 });
 
+const ASSUMED = [
+  { name: "age", kind: "assumed" },
+  { name: "zip", kind: "assumed" },
+] as const;
+
+it.each([
+  ["are texts beside a number without", '"age","zip"\n30,"01234"\n31,"98765"\n', '[30,"01234"] [31,"98765"]'],
+  ["are texts in rows without names", '30,"98765"\n', '[30,"98765"]'],
+  ["are numbers where all of the first row is quoted", '"age","zip"\n"30","7"\n"","8"\n', "[30,7] [null,8]"],
+  ["are texts beside other texts there", '"30","7"\n"31","A12"\n', '[30,"7"] [31,"A12"]'],
+  ["are texts beside a leading zero there", '"30","98765"\n"31","01234"\n', '[30,"98765"] [31,"01234"]'],
+  ["are texts below a number", 'age,zip\n30,7\n"31","8"\n', '[30,7] ["31","8"]'],
+  ["that are empty are missing", '30,""\n,"7"\n', '[30,null] [NaN,"7"]'],
+])("quoted fields of columns that are assumed to be numbers %s", (_, text, rows) => {
+  const [first = "", ...others] = eachJsonRow(text, "null", ASSUMED);
+  expect((first.includes("age") ? others : [first, ...others]).join(" ")).toBe(rows);
+});
+
+it("a quoted number with a leading zero is a text in any column", () => {
+  expect([...eachJsonRow('"007","1","0"\n', "null", KNOWN)]).toEqual(['["007","1",false]']);
+});
+
 it("quoted names of digits above quoted numbers are names", () => {
   const known = ["0", "1"].map((name) => ({ name, kind: "number" as const }));
   expect([...eachJsonRow('"1","0"\n"2.5","3"\n', "null", known)]).toEqual(['["1","0"]', "[2.5,3]"]);
