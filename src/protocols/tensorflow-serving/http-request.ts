@@ -260,7 +260,7 @@ function toKnownInputs(specs: Specs, known: Signature, form: ValuesForm): KnownI
   const isWide = isTabular && suggestedInputs.some(({ dtype }) => dtype === "float64");
   const likely = (name: string) => likelyDType(known, name);
   const errors = errorsFor(form);
-  const suggested = (name: string) => suggestedInputs.find((spec) => spec.name === name)?.dtype;
+  const suggested = (name: string) => suggestedInputs.find((spec) => spec.name === name);
   const facts = { specs, unnamed, rules: rulesFor(form, known), likely, errors };
   return { ...facts, ...(errors === plainErrors && { suggested }), ...(isWide && { floats: "float64" }) };
 }

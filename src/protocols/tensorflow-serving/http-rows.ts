@@ -18,10 +18,10 @@ import {
   type JsonValue,
 } from "../../tensor/codecs/json/json-value.ts";
 import type { DType } from "../../tensor/dtype.ts";
-import type { TensorSpec } from "../../tensor/signature/signature.ts";
+import type { LooseSpec, TensorSpec } from "../../tensor/signature/signature.ts";
 import { createTensors, MAX_RANK, type Tensor, type Tensors } from "../../tensor/tensor.ts";
 import { isBase64Object, rulesOf, tensorflowRules } from "./json-tensor-rules.ts";
-import { type RowErrors, tensorflowErrors } from "./row-errors.ts";
+import { mixedKinds, type RowErrors, tensorflowErrors } from "./row-errors.ts";
 
 /** The input that a plain value is for, if nothing names one. */
 export const UNNAMED_INPUT = "inputs";
@@ -37,8 +37,8 @@ export interface KnownInputs {
   readonly floats?: "float32" | "float64";
   /** The dtype of numbers of an input that no spec describes, if it holds them. */
   readonly likely?: (name: string) => DType | undefined;
-  /** The dtype that the model is known to take for an input that no spec describes; information for errors. */
-  readonly suggested?: ((name: string) => DType | undefined) | undefined;
+  /** Facts about an input that no spec describes; information for errors. */
+  readonly suggested?: ((name: string) => LooseSpec | undefined) | undefined;
   /** True if columns came as rows, which errors are to name. */
   readonly areRows?: boolean;
   /** Default: those of TensorFlow Serving. */
@@ -123,7 +123,7 @@ function toColumns(
   const sent = specs.filter((spec) => spec.default === undefined || Object.hasOwn(first, spec.name));
   return new Map(
     sent.map(({ name, dtype }) => {
-      const own = errors.inValue(name, rules, { wanted: suggested?.(name) });
+      const own = errors.inValue(name, rules, { wanted: suggested?.(name)?.dtype });
       return [name, new Column(dtype, { rules: own, errors })];
     }),
   );
@@ -144,11 +144,17 @@ function inferSpecs(instances: JsonList, known: KnownInputs, budget: DecodeBudge
 
 /**
  * Throws for the first text among values of other kinds, or the other way round, if the first value is one that the
- * model does not take: it would tell what the others have to be.
+ * model does not take: it would tell what the others have to be. Where its dtype is assumed, both are told.
  */
 function refuseOtherKind(values: readonly JsonValue[], { name, dtype }: NamedDType, known: KnownInputs): void {
   const { errors = tensorflowErrors, rules = rulesOf(undefined) } = known;
-  const wanted = known.suggested?.(name);
+  const { dtype: wanted, isAssumed } = known.suggested?.(name) ?? {};
+  if (isAssumed) {
+    const isOther = (value: JsonValue) => isTruth(value) || value instanceof JsonNumbers;
+    const rows = [(value: JsonValue) => typeof value === "string", isOther].map((isOf) => values.findIndex(isOf));
+    if (!rows.includes(-1)) throw mixedKinds(name, values, rows);
+    return;
+  }
   if (wanted === undefined || (wanted === "bytes") === (dtype === "bytes")) return;
   const isWanted = (value: JsonValue) => (typeof value === "string") === (wanted === "bytes");
   const row = values.findIndex((value) => value !== null && !isWanted(value));
@@ -186,7 +192,7 @@ export function readNamedColumns(columns: JsonObject, known: KnownInputs, budget
   for (const spec of specs ?? inferColumns(columns, known, budget)) {
     const value = columns[spec.name];
     if (value !== undefined) {
-      const own = errors.inColumn(spec.name, rules, { areRows, wanted: suggested?.(spec.name) });
+      const own = errors.inColumn(spec.name, rules, { areRows, wanted: suggested?.(spec.name)?.dtype });
       tensors[spec.name] = toJsonTensor(value, spec.dtype, own);
     } else if (!("default" in spec)) {
       const names = (specs ?? []).map(({ name }) => name);

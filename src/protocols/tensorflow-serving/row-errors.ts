@@ -127,6 +127,14 @@ export const plainErrors: RowErrors = {
   },
 };
 
+/** The error of a column with texts and others, of which nothing says which are right; `rows` has one of each. */
+export function mixedKinds(name: string, values: readonly JsonValue[], rows: Shape): ServingError {
+  const [first = 0, later = 0] = rows.toSorted((a, b) => a - b);
+  const [before, value] = [first, later].map((row) => shown(values[row] ?? null));
+  const text = `the value is ${value}, and ${before} in row ${first + 1}; expected texts alone or numbers alone, as the model was trained with.`;
+  return hintedError("invalid_argument", textAt(later, text, name), { reason: "WRONG_DTYPE", field: name });
+}
+
 /** Characters of a list of names, which a client may have chosen. */
 const MAX_LISTED = 400;
 

@@ -76,6 +76,19 @@ describe("rows of a table", () => {
     expect(hintOf('{"instances": [["n", "n"], [1, 2]]}', true)).toEqual(twice);
   });
 
+  it("name a text and a number in a column of which neither is known to be wrong", () => {
+    const columns = [{ name: "zip", dtype: "float64", shape: [-1], isAssumed: true } as const];
+    const guess: Signature = { isTabular: true, suggestedInputs: columns };
+    const refuse = (json: string) => readInputs(parsePredictBody(Buffer.from(json), ampleBudget(), { isPlain: true }), guess);
+    const expected = "expected texts alone or numbers alone, as the model was trained with.";
+    for (const rows of ['{"instances": [{"zip": "A1"}, {"zip": null}, {"zip": 7}]}', '{"inputs": {"zip": ["A1", null, 7]}}'])
+      expect(() => refuse(rows)).toThrow(`Row 3, "zip": the value is 7, and "A1" in row 1; ${expected}`);
+    expect(() => refuse('{"instances": [{"zip": 7}, {"zip": "A1"}]}')).toThrow(
+      `Row 2, "zip": the value is "A1", and 7 in row 1; ${expected}`,
+    );
+    expect(refuse('{"instances": [{"zip": "01234"}]}').inputs.zip?.dtype).toBe("bytes");
+  });
+
   it("are named by their numbers from 1, with the column, where a value does not fit", () => {
     const wanted: Signature = {
       isTabular: true,
