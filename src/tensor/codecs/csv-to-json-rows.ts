@@ -23,7 +23,7 @@ const MAX_COLUMNS = 8 * 1024 * 1024;
 
 /** Fields that are missing numbers in a column of numbers, as pandas has them. */
 const MISSING = /^(?:[-+]?nan|<?na>?|n\/a|#n\/a|null|none|)$/i;
-const INFINITE = /^([-+]?)inf(?:inity)?$/i;
+const INFINITE = /^[-+]?inf(?:inity)?$/i;
 
 /** A column of a table as its model takes it. */
 export interface CsvColumn {
@@ -72,7 +72,7 @@ function* eachRow(text: string, empty: string, known: readonly CsvColumn[]): Gen
       throw invalidArgument(`Line ${line} of the CSV has ${fields.length} columns; the first row has ${columns}.`);
     }
     // Most texts lack nothing, and are read once.
-    if (fields.some(isDoubtful)) isNumeric ??= numericColumns(text, columns);
+    if (fields.some(isDoubtful)) isNumeric ??= numericColumns(text, head);
     if (count === (names === undefined ? 0 : 1)) kinds = settledKinds(fields, text, head);
     const own = (count++ === 0 && names) || kinds;
     yield fields.map(
@@ -137,11 +137,14 @@ function ofKind(field: string, kind: CsvColumn["kind"] | undefined, empty: strin
   // Texts of digits make no numbers of the missing ones beside them.
   if (kind === "text") return field.trim() === "" ? empty : JSON.stringify(plainText(field));
   const text = plainText(field).trim();
-  if (text === "") return isQuoted(field) ? empty : undefined;
+  if (text === "") return isQuoted(field) || kind === "truth" ? empty : undefined;
   if (kind === "assumed" && isQuoted(field)) return undefined;
   const word = WORD_OF_TRUTH.exec(text);
   if (word !== null) return String(kind === "truth" ? word[1] !== undefined : Number(word[1] !== undefined));
+  if (kind === "assumed") return undefined;
+  if (MISSING.test(text)) return empty;
   if (kind === "truth") return text === "0" || text === "1" ? String(text === "1") : undefined;
+  if (INFINITE.test(text)) return infinityOf(text);
   return isQuoted(field) && NUMBER.test(text) && !LEADING_ZERO.test(text) ? toJson(text, false, empty) : undefined;
 }
 
@@ -157,21 +160,27 @@ function isDoubtful(field: string): boolean {
 const HAS_NUMBER = 1;
 const HAS_TEXT = 2;
 
-/** True for columns that have numbers, and else nothing but missing ones; for all columns if no field is a text. */
-function numericColumns(text: string, columns: number): (index: number) => boolean {
+/**
+ * True for columns that have numbers, and else nothing but missing ones; for all columns if no field is a text. A first
+ * line of names does not count: those of known columns, or different texts of which one has such numbers below it.
+ */
+function numericColumns(text: string, { columns, names }: Head): (index: number) => boolean {
+  const rows = readRows(text);
+  const first = rows.next().value?.fields ?? [];
   const found = new Uint8Array(columns);
-  let hasText = false;
-  for (const { fields } of readRows(text)) {
-    for (let index = 0; index < fields.length; index++) {
-      const word = fields[index]!.trim();
-      if (NUMBER.test(word) || INFINITE.test(word)) found[index]! |= HAS_NUMBER;
-      else if (!MISSING.test(word)) {
-        found[index]! |= HAS_TEXT;
-        hasText = true;
-      }
-    }
-  }
+  for (const { fields } of rows)
+    for (let index = 0; index < fields.length; index++) found[index]! |= kindOfWord(fields[index]!.trim());
+  const words = first.map((field) => kindOfWord(field.trim()));
+  const mayBeNames = words.every((kind) => kind === HAS_TEXT) && new Set(first.map(plainText)).size === columns;
+  if (names === undefined && !(mayBeNames && found.includes(HAS_NUMBER)))
+    for (const [index, kind] of words.entries()) found[index]! |= kind;
+  const hasText = found.some((kind) => kind >= HAS_TEXT);
   return (index) => found[index] === HAS_NUMBER || (found[index] === 0 && !hasText);
+}
+
+function kindOfWord(word: string): number {
+  if (NUMBER.test(word) || INFINITE.test(word)) return HAS_NUMBER;
+  return MISSING.test(word) ? 0 : HAS_TEXT;
 }
 
 /** The fields of each row as texts, without their quotes. Throws `invalid_argument` for a quote that is not closed. */
@@ -250,7 +259,9 @@ function toJson(field: string, isNumeric: boolean, empty: string): string {
   if (JSON_NUMBER.test(text)) return text;
   if (NUMBER.test(text)) return JSON.stringify(Number(text));
   if (!isNumeric) return text === "" ? empty : JSON.stringify(text);
-  if (MISSING.test(text)) return "NaN";
-  const [, sign = ""] = INFINITE.exec(text) ?? [];
-  return sign === "-" ? "-Infinity" : "Infinity";
+  return MISSING.test(text) ? "NaN" : infinityOf(text);
+}
+
+function infinityOf(word: string): string {
+  return word.startsWith("-") ? "-Infinity" : "Infinity";
 }

@@ -8,7 +8,9 @@ const HOMES = [spec("age", "float64"), spec("rooms", "int32"), spec("zip", "byte
 
 const serve = shareServer(() => {
   const taking = (inputs: typeof HOMES) => ({ driver: "null", hooks: { inputs, process: (given: Tensors) => given } });
-  return { models: { homes: taking(HOMES), points: taking([spec("x", "float32", 3)]) } };
+  const kinds = taking([spec("n", "float32"), spec("c", "bytes")]);
+  const any = { driver: "null", hooks: { process: (given: Tensors) => given } };
+  return { models: { homes: taking(HOMES), points: taking([spec("x", "float32", 3)]), kinds, any } };
 });
 
 const ROW = { age: 31.5, rooms: 4, zip: "01234", sold: true };
@@ -123,6 +125,19 @@ it.each<[string, string, string]>([
 ])("CSV %s is refused with its place", async (__, csv, message) => {
   for (const path of ["/predict/homes", "/invocations"])
     expect(await ask(path, csv), path).toMatchObject({ status: 400, error: expect.stringContaining(message) });
+});
+
+it("words that are missing or infinite numbers are such below names, for declared inputs and for hooks without any", async () => {
+  const { httpUrl } = await serve();
+  const read = async (path: string, body: string) => {
+    const answer = await fetch(httpUrl + path, { method: "POST", headers: { "content-type": "text/csv" }, body });
+    return (await answer.text()).replaceAll(/\s/g, "");
+  };
+  const lines = "inf,b\n-inf,b\nnan,b\n,b\n";
+  const expected = /"n":\[Infinity,-Infinity,NaN,NaN\].*|"n":\[1e9999,-1e9999,null,null\]/;
+  expect(await read("/predict/kinds", `n,c\n${lines}`)).toMatch(expected);
+  expect(await read("/predict/kinds", lines)).toMatch(expected);
+  expect(await read("/predict/any", "a,b\nnan,2\n1,3\n")).toContain('"a":[NaN,1.0]');
 });
 
 it.each<[string, unknown, string]>([

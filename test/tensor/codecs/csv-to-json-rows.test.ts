@@ -17,6 +17,10 @@ it.each([
   ["nan,", ["[NaN,NaN]"]],
   ["1,nan\n,red\n3,", ['[1,"nan"]', '[NaN,"red"]', '[3,""]']],
   [",red\n,blue", ['["","red"]', '["","blue"]']],
+  ["a,b\nnan,2\n,inf\n", ['["a","b"]', "[NaN,2]", "[NaN,Infinity]"]],
+  ["a,b\nnan,red\ninf,blue\n", ['["a","b"]', '[NaN,"red"]', '[Infinity,"blue"]']],
+  ["a,b\nnan,red\n", ['["a","b"]', '["nan","red"]']],
+  ["a,a\nnan,2\n", ['["a","a"]', '["nan",2]']],
   ['1,""\n2,3', ['[1,""]', "[2,3]"]],
   ["", []],
 ])("%j is the rows %j", (text, rows) => {
@@ -48,6 +52,10 @@ it.each([
     ['["age","zip","member"]', '[30.5,"01234",true]', '[null,"",null]'],
   ],
   ['" +7 ","1.50","TRUE"\n"old","1","0"\n', ['[7,"1.50",true]', '["old","1",false]']],
+  [
+    'age,zip,member\ninf,nan,nan\n"-inf",inf,0\nNA,NA,\n',
+    ['["age","zip","member"]', '[Infinity,"nan",null]', '[-Infinity,"inf",false]', '[null,"NA",null]'],
+  ],
 ])("%j is the rows %j of columns that are known", (text, rows) => {
   expect([...eachJsonRow(text, "null", KNOWN)]).toEqual(rows);
 });
@@ -64,6 +72,7 @@ it.each([
   ["are texts beside other texts there", '"30","7"\n"31","A12"\n', '[30,"7"] [31,"A12"]'],
   ["are texts beside a leading zero there", '"30","98765"\n"31","01234"\n', '[30,"98765"] [31,"01234"]'],
   ["are texts below a number", 'age,zip\n30,7\n"31","8"\n', '[30,7] ["31","8"]'],
+  ["make a text of a word such as inf", 'age,zip\ninf,7\n"inf",nan\n', '["inf",7] ["inf",NaN]'],
   ["that are empty are missing", '30,""\n,"7"\n', '[30,null] [NaN,"7"]'],
 ])("quoted fields of columns that are assumed to be numbers %s", (_, text, rows) => {
   const [first = "", ...others] = eachJsonRow(text, "null", ASSUMED);
