@@ -98,8 +98,12 @@ function headOf(first: readonly string[], known: readonly CsvColumn[]): Head {
   const kinds = first.map((field) => byName.get(plainText(field)));
   if (kinds.every((kind) => kind === undefined))
     return { columns, kinds: columns === known.length ? known.map(({ kind }) => kind) : [] };
-  // A quoted name of digits is no number.
-  return { columns, kinds, names: kinds.map((kind) => (kind === "number" || kind === "assumed" ? undefined : kind)) };
+  const words = first.filter((field) => field.trim() !== "");
+  // Names of digits are no numbers, unless all are.
+  const areNames =
+    words.every((field) => byName.has(plainText(field))) && !words.every((field) => NUMBER.test(field.trim()));
+  const kindOfName = (kind: Kinds[number]) => (kind === "number" || kind === "assumed" ? undefined : kind);
+  return { columns, kinds, names: kinds.map((kind) => (areNames ? "text" : kindOfName(kind))) };
 }
 
 /**

@@ -60,6 +60,16 @@ it.each([
   expect([...eachJsonRow(text, "null", KNOWN)]).toEqual(rows);
 });
 
+it("names of digits are names beside others that are known, and rows where all are digits", () => {
+  const known = ["age", "2021", "7"].map((name) => ({ name, kind: "number" as const }));
+  const read = (text: string) => [...eachJsonRow(text, "null", known)];
+  expect(read("age,2021\n30,5\n")).toEqual(['["age","2021"]', "[30,5]"]);
+  expect(read(",2021,age\n0,5,30\n")).toEqual(['[null,"2021","age"]', "[0,5,30]"]);
+  expect(read("2021,7\n30,5\n")).toEqual(["[2021,7]", "[30,5]"]);
+  expect(read("2021,\n30,5\n")).toEqual(["[2021,NaN]", "[30,5]"]);
+  expect(read("age,2021,8\n30,5,1\n")).toEqual(['["age",2021,8]', "[30,5,1]"]);
+});
+
 const ASSUMED = [
   { name: "age", kind: "assumed" },
   { name: "zip", kind: "assumed" },
