@@ -5,12 +5,16 @@ const MAX_PAIRS = 50_000;
 
 /**
  * The known name nearest to a misspelt one, or undefined when none is near enough to
- * suggest, or the name is over 100 characters long.
+ * suggest, or the name is over 100 characters long. `most` is the distance from it at most.
  */
-export function nearest(name: string, known: Iterable<string>): string | undefined {
+export function nearest(
+  name: string,
+  known: Iterable<string>,
+  most = Math.max(2, Math.floor(name.length / 3)),
+): string | undefined {
   if (name.length > MAX_LENGTH) return undefined;
   let best: string | undefined;
-  let bestDistance = Math.max(2, Math.floor(name.length / 3)) + 1;
+  let bestDistance = most + 1;
   let pairs = 0;
   for (const candidate of known) {
     // Names of other lengths are at least so far away.
@@ -21,6 +25,25 @@ export function nearest(name: string, known: Iterable<string>): string | undefin
     if (distance < bestDistance) [best, bestDistance] = [candidate, distance];
   }
   return best;
+}
+
+/** Characters of a name below which two other letters make another name. */
+const SHORT = 6;
+
+/**
+ * The known name that a name is so near to that it is no other name: as {@link nearest}, but of a short one with a
+ * letter more or less, or another one, or with two neighbours in the other order.
+ */
+export function misspelt(name: string, known: readonly string[]): string | undefined {
+  if (name.length >= SHORT) return nearest(name, known);
+  const letters = name.toLowerCase();
+  const swapped = Array.from(letters.slice(1), (_, at) => swap(letters, at));
+  const isSwapped = (each: string) => each.length === name.length && swapped.includes(each.toLowerCase());
+  return known.find(isSwapped) ?? nearest(name, known, Math.min(1, name.length - 1));
+}
+
+function swap(text: string, at: number): string {
+  return `${text.slice(0, at)}${text[at + 1] ?? ""}${text[at] ?? ""}${text.slice(at + 2)}`;
 }
 
 /** ` Did you mean "x"?`, or nothing when no known name is near. */

@@ -1,7 +1,7 @@
 import { hintedError, listNames } from "../../error-info.ts";
 import { invalidArgument, type ServingError } from "../../errors.ts";
 import type { DecodeBudget } from "../../platform/limits/memory/decode-budget.ts";
-import { nearest } from "../../platform/text/nearest.ts";
+import { misspelt } from "../../platform/text/nearest.ts";
 import { isMissing } from "../../tensor/codecs/csv-to-json-rows.ts";
 import {
   CONTAINER_BYTES,
@@ -256,17 +256,20 @@ function completeRows(rows: JsonList, features: readonly string[] | undefined, b
 /** Unknown names that are compared with the features. */
 const MAX_COMPARED = 10;
 
-/** Rows that lack a value have a missing one, which a misspelt column does not mean. */
+/**
+ * Rows that lack a value have a missing one, which a misspelt column does not mean. A name that a row has beside the
+ * feature is another column's.
+ */
 function refuseMisspelt(rows: JsonList, names: readonly string[], features: readonly string[]): void {
   const known = new Set(features);
   const unknown = names.filter((name) => !known.has(name)).slice(0, MAX_COMPARED);
-  const meant = unknown.map((name) => [name, nearest(name, features)] as const);
-  for (const [name, feature] of meant) {
+  for (const name of unknown) {
+    const feature = misspelt(name, features);
     if (feature === undefined) continue;
-    const row = rows.findIndex(
-      (each) => isNamedInstance(each) && Object.hasOwn(each, name) && !Object.hasOwn(each, feature),
-    );
-    if (row >= 0) throw plainErrors.unknownColumn(row, name, features);
+    const having = rows.filter((each) => isNamedInstance(each) && Object.hasOwn(each, name));
+    const [first] = having;
+    if (first === undefined || having.some((each) => Object.hasOwn(each as JsonObject, feature))) continue;
+    throw plainErrors.unknownColumn(rows.indexOf(first), name, features);
   }
 }
 

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { didYouMean, nearest } from "../../../src/platform/text/nearest.ts";
+import { didYouMean, misspelt, nearest } from "../../../src/platform/text/nearest.ts";
 
 test.each([
   ["predcit", "predict"],
@@ -8,6 +8,19 @@ test.each([
   ["nothing like it", undefined],
 ])("the name nearest to %j is %j", (name, expected) => {
   expect(nearest(name, ["predict", "port"])).toBe(expected);
+});
+
+test.each([
+  ["zpi", "zip"],
+  ["ZIPP", "zip"],
+  ["zi", "zip"],
+  ["id", undefined],
+  ["zoo", undefined],
+  ["x", undefined],
+  ["streat", "street"],
+  ["", undefined],
+])("%j is no other name than %j", (name, expected) => {
+  expect(misspelt(name, ["zip", "street", "y"])).toBe(expected);
 });
 
 test("letters that are several in small are compared to their end", () => {

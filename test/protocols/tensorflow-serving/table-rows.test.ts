@@ -136,6 +136,20 @@ describe("rows of a table", () => {
         });
   });
 
+  it("that are objects may have columns of other names beside those of the features", () => {
+    const suggestedInputs = ["age", "zip", "street"].map((name) => ({ name, shape: [-1] }));
+    const columns = (rows: string) =>
+      Object.keys(read(`{"instances": ${rows}}`, { isTabular: true, suggestedInputs }));
+    expect(columns('[{"id": 1, "age": 5, "zip": "01234"}, {"id": 2, "age": 6}]')).toEqual(["id", "age", "zip"]);
+    expect(columns('[{"age": 5, "zip": "01234"}, {"id": 2, "age": 6}]')).toEqual(["age", "zip", "id"]);
+    expect(columns('[{"zip": "a", "zips": 1}, {"zips": 2, "age": 6}]')).toEqual(["zip", "zips", "age"]);
+    for (const name of ["zpi", "zi", "zipp", "zop", "Zip"])
+      expect(() => columns(`[{"zip": "a"}, {"age": 1}, {"${name}": "a", "age": 1}]`), name).toThrow(
+        `Row 3 has the column "${name}"; expected age, zip, street. Did you mean "zip"?`,
+      );
+    expect(() => columns('[{"street": "a"}, {"stret": "a"}]')).toThrow('Did you mean "street"?');
+  });
+
   it("that are objects may lack values", () => {
     expect(read('{"instances": [{"n": 1.5}, {"c": "b", "n": null}]}', TABLE)).toMatchObject({
       n: { data: doubles(1.5, Number.NaN) },
