@@ -72,12 +72,26 @@ function orNull(value: JsonValue): JsonValue {
   return typeof value === "string" && isMissing(value) ? null : value;
 }
 
-/** Throws `invalid_argument` for rows of cells of which one has another number of them than the model has features. */
+/**
+ * Throws `invalid_argument` for rows of cells of which one has another number of them than the model has features, and
+ * below names for what is no such row.
+ */
 function refuseOtherLength(instances: JsonList, features: readonly string[]): void {
+  const [first = null] = instances;
+  const hasNames = isJsonList(first) && first.every(isCell) && headerOf(first as Row, features) !== undefined;
   const lengths = instances.map(cellCount);
   const other = lengths.findIndex((length) => length !== features.length);
-  if (lengths.some((length) => length === undefined) || lengths.every((length) => length === lengths[0])) return;
-  throw otherLength(other, lengths[other] ?? 0, features);
+  const row = hasNames ? other - 1 : other;
+  const length = lengths[other];
+  if (hasNames && length === undefined && other >= 0) throw noRow(row, instances[other] ?? null, features);
+  if (lengths.includes(undefined) || lengths.every((each) => each === lengths[0])) return;
+  throw otherLength(row, length ?? 0, features);
+}
+
+function noRow(row: number, instance: JsonValue, features: readonly string[]): ServingError {
+  const what = isJsonList(instance) || instance instanceof JsonNumbers ? "has lists or objects among its values" : "is no list";
+  const text = `Row ${row + 1} ${what}; expected a value for each of ${listNames(features)}, as the names before the rows.`;
+  return hintedError("invalid_argument", text, { reason: "WRONG_SHAPE", expected: `[${features.length}]` });
 }
 
 function otherLength(row: number, length: number, features: readonly string[]): ServingError {

@@ -61,6 +61,15 @@ describe("rows of a table", () => {
       "Row 2 has 1 value; the model has 2 columns: n, c.",
     );
     expect(() => read('{"instances": [[2.5, ["b"]]]}', TABLE)).toThrow("unexpected level");
+    expect(() => read('{"instances": [["n", "c"], [2.5, "b"], [1]]}', TABLE)).toThrow(
+      "Row 2 has 1 value; the model has 2 columns: n, c.",
+    );
+    const noRow = (what: string) => `Row 2 ${what}; expected a value for each of n, c, as the names before the rows.`;
+    expect(() => read('{"instances": [["n", "c"], [2.5, "b"], {"n": 1}]}', TABLE)).toThrow(noRow("is no list"));
+    for (const row of ['[1, ["b"]]', "[[1, 2], [3, 4]]"])
+      expect(() => read(`{"instances": [["n", "c"], [2.5, "b"], ${row}]}`, TABLE)).toThrow(
+        noRow("has lists or objects among its values"),
+      );
   });
 
   it("that are refused have a hint for programs", () => {
