@@ -227,9 +227,9 @@ function rulesOf(input: string, dtype: DType, place: string): JsonTensorRules {
       `${place}${begin}: attempt to access JSON ${text}; input '${input}' has ${dumpJson(value)}, which is not a value of ${expected}`,
     );
   };
-  const object = (value: JsonObject) => {
+  const object: JsonTensorRules["object"] = (value, path) => {
     if (typeof value.b64 !== "string") throw wrongKind(dtype, value);
-    return rules.object(value);
+    return rules.object(value, path);
   };
   return { ...rules, refuse, object };
 }

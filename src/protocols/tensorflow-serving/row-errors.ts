@@ -173,13 +173,16 @@ function plainRules(
       const within = isInRow ? { ...told, path: told.path.slice(1), shape: told.shape.slice(1) } : told;
       return hintedError(code, atPlace(describe(within), mismatch.path), mismatchHint(input, told));
     },
-    object(object) {
+    object(object, path) {
       try {
-        return rules.object(object);
+        return rules.object(object, path);
       } catch (cause) {
         const what = isBase64Object(object) ? "no base64" : "an object";
-        const text = `the value is ${what}; expected a text, or bytes as {"b64": BASE64}.`;
-        throw invalidArgument(atPlace(text, []), cause);
+        const place = placeOf(addPlace === undefined ? path : path.slice(1));
+        const text = `${place} is ${what}; expected a text, or bytes as {"b64": BASE64}.`;
+        const hint = { reason: "WRONG_DTYPE", field: input, expected: "bytes" } as const;
+        const { message, details } = hintedError("invalid_argument", atPlace(text, path), hint);
+        throw new ServingError("invalid_argument", message, { details, cause });
       }
     },
   };
@@ -187,7 +190,7 @@ function plainRules(
 
 function describe(mismatch: Mismatch): string {
   const { path, shape } = mismatch;
-  const what = path.length === 0 ? "the value" : `value ${path.map((index) => index + 1).join(", ")}`;
+  const what = placeOf(path);
   switch (mismatch.kind) {
     case "type":
       return `${what} is ${shown(mismatch.value)}; expected ${kindOf(mismatch.dtype)}.`;
@@ -200,6 +203,10 @@ function describe(mismatch: Mismatch): string {
     case "rank":
       return `the lists are nested more than ${MAX_RANK} levels deep; a tensor has at most so many dimensions.`;
   }
+}
+
+function placeOf(path: Shape): string {
+  return path.length === 0 ? "the value" : `value ${path.map((index) => index + 1).join(", ")}`;
 }
 
 /** A value as people know it: an empty field of CSV is null, or NaN. */

@@ -86,7 +86,7 @@ it.each<[string, unknown, string]>([
   [
     "with an object among texts",
     { ...COLUMNS, zip: ["a", { b: 1 }] },
-    '"zip": the value is an object; expected a text',
+    'Row 2, "zip": the value is an object; expected a text',
   ],
   ["that is one text for a number", { ...ROW, age: "old" }, '"age": the value is "old"; expected a number (float64).'],
   [

@@ -12,8 +12,11 @@ export interface JsonTensorRules extends NumberRules {
   readonly nullText?: Uint8Array;
   /** The bytes of a string element; the UTF-8 of a text. */
   readonly text: (text: string) => string | Uint8Array;
-  /** The bytes of an object element; throws for an object that is not an encoded element. */
-  readonly object: (object: JsonObject) => Uint8Array;
+  /**
+   * The bytes of an object element, to which the indices of `path` lead; throws for an object that is not an encoded
+   * element.
+   */
+  readonly object: (object: JsonObject, path: readonly number[]) => Uint8Array;
   /** The error for a value that does not fit. */
   readonly refuse: (mismatch: Mismatch) => Error;
 }
@@ -126,7 +129,7 @@ class Appender {
     if (value === null) return this.#appendNull();
     if (typeof value === "boolean") return this.#elements.append(value);
     if (this.#elements.dtype !== "bytes") return false;
-    const bytes = typeof value === "string" ? this.#rules.text(value) : this.#rules.object(value);
+    const bytes = typeof value === "string" ? this.#rules.text(value) : this.#rules.object(value, this.#path);
     return this.#elements.append(bytes);
   }
 
