@@ -5,6 +5,7 @@ import { LARGE_MESSAGE_BYTES } from "../../platform/codec-host/large-message.ts"
 import { DecodeBudget } from "../../platform/limits/memory/decode-budget.ts";
 import { nearest } from "../../platform/text/nearest.ts";
 import type { HttpExchange } from "../../proxy/http-exchange.ts";
+import type { ServableDescription } from "../../serving/servable-description.ts";
 import type { CsvColumn } from "../../tensor/codecs/csv-to-json-rows.ts";
 import { decodeBase64, withoutSpaces } from "../../tensor/codecs/json/decode-base64.ts";
 import { parseJson } from "../../tensor/codecs/json/json-reader.ts";
@@ -22,16 +23,17 @@ import {
   type JsonObject,
   type JsonValue,
 } from "../../tensor/codecs/json/json-value.ts";
-import { DATA_TYPES } from "../../tensor/data-types.ts";
-import { DTYPES, type DType, isDType } from "../../tensor/dtype.ts";
+import type { DType } from "../../tensor/dtype.ts";
 import { createRecord } from "../../tensor/record.ts";
 import { fitsShape, type TensorSpec, takesImages } from "../../tensor/signature/signature.ts";
 import { createTensor, createTensors, MAX_RANK, type Tensor, type Tensors } from "../../tensor/tensor.ts";
 import { csvColumns } from "../csv-columns.ts";
-import { FRAME, SPLIT, soleInstances } from "../sagemaker/data-frames.ts";
+import { errorOfNamedRows, FRAME, SPLIT, soleInstances } from "../data-frames.ts";
 import { toPredictBody } from "../sagemaker/http-codec.ts";
 import type { PredictRequest } from "../tensorflow-serving/http-predict.ts";
+import type { ValuesForm } from "../tensorflow-serving/http-request.ts";
 import { isNamedInstance } from "../tensorflow-serving/http-rows.ts";
+import { DTYPE_NAMES, dtypeOfName, dtypeOfNumber } from "./dtype-names.ts";
 
 /**
  * The inputs, of which each single value of bytes has the dimension of an input that takes several, images among them:
@@ -120,10 +122,12 @@ export async function readPlainRequest(
   body: Buffer,
   choice: PlainChoice,
   exchange: HttpExchange,
-): Promise<Pick<PredictRequest, "body" | "convert" | "parsed" | "form">> {
+): Promise<Pick<PredictRequest, "body" | "convert" | "explain" | "parsed" | "form">> {
   const [{ maxMessageBytes }, { form, signature }] = [exchange, choice];
   const isLarge = body.length > LARGE_MESSAGE_BYTES;
   const ofValues = { isCsv: form === "csv", isPlain: true };
+  const explain: PredictRequest["explain"] = (reason, description) =>
+    errorOfNamedRows(reason, description, { signature, isCsv: ofValues.isCsv });
   const convert = async (as: PlainForm, columns?: readonly CsvColumn[]) =>
     isLarge
       ? exchange.decode(toPlainBodyJob, [body, { form: as, signature, columns }, maxMessageBytes], body)
@@ -131,15 +135,19 @@ export async function readPlainRequest(
   if (form === "csv" || (form === "inputs" && SPLIT.test(shownText(body)))) {
     const asTold = (columns?: readonly CsvColumn[]) =>
       convert(form !== "csv" && isSplit(columns) ? "split" : form, columns);
-    return { body, convert: (description) => asTold(csvColumns(description, signature)), form: ofValues };
+    const toBody = async (description: ServableDescription) => (await asTold(csvColumns(description, signature))).json;
+    return { body, convert: toBody, explain, form: ofValues };
   }
-  if (isLarge || (form !== "instances" && form !== "inputs")) return { body: await convert(form), form: ofValues };
-  const rows = form === "inputs" && soleInstances(body);
-  if (rows) return readPlainRequest(rows, { ...choice, form: "instances" }, exchange);
+  if (isLarge || (form !== "instances" && form !== "inputs")) {
+    const { json, before } = await convert(form);
+    return { body: json, ...(form === "frame" && { explain }), form: { ...ofValues, before } };
+  }
+  const sole = form === "inputs" ? soleInstances(body) : undefined;
   const budget = new DecodeBudget(maxMessageBytes);
   const root = createRecord<JsonValue>();
-  root[form] = parsePlain(body, form, budget);
-  return { body, parsed: { root, signature, outputFilter: [], budget, ...ofValues } };
+  if (sole) root.instances = parseJson(sole.rows, budget, { before: sole.start });
+  else root[form] = parsePlain(body, form, budget);
+  return { body, parsed: { root, signature: signature || sole?.signature || "", outputFilter: [], budget, ...ofValues } };
 }
 
 interface PlainBody extends PlainChoice {
@@ -147,16 +155,23 @@ interface PlainBody extends PlainChoice {
   readonly columns?: readonly CsvColumn[] | undefined;
 }
 
+/** The JSON of a request of TensorFlow Serving's REST API. */
+interface PlainJson extends Required<Pick<ValuesForm, "before">> {
+  readonly json: Uint8Array;
+}
+
 /** The JSON of a request of TensorFlow Serving's REST API that has a body of plain values. */
-function toPlainBody(body: Uint8Array, { form, signature, columns }: PlainBody, maxBytes: number): Uint8Array {
-  const head = `{"signature_name":${JSON.stringify(signature)},`;
-  const under = (name: string) => [Buffer.from(`"${name}":`), body, Buffer.from("}")];
-  const rows = form === "inputs" && soleInstances(body);
-  if (rows) return toPlainBody(rows, { form: "instances", signature }, maxBytes);
-  if (form === "instances" || form === "inputs") return Buffer.concat([Buffer.from(head), ...under(form)]);
-  const frame = form === "split" ? Buffer.concat([Buffer.from("{"), ...under("dataframe_split")]) : body;
+function toPlainBody(body: Uint8Array, { form, signature, columns }: PlainBody, maxBytes: number): PlainJson {
+  const sole = form === "inputs" ? soleInstances(body) : undefined;
+  const { rows = body, start = 0, signature: named = "" } = sole ?? {};
+  const head = `{"signature_name":${JSON.stringify(signature || named)},`;
+  if (form === "instances" || form === "inputs") {
+    const before = Buffer.from(`${head}"${sole ? "instances" : form}":`);
+    return { json: Buffer.concat([before, rows, Buffer.from("}")]), before: start - before.length };
+  }
+  const frame = form === "split" ? Buffer.concat([Buffer.from('{"dataframe_split":'), body, Buffer.from("}")]) : body;
   const { json } = toPredictBody(frame, form === "csv" ? "csv" : "json", maxBytes, columns);
-  return Buffer.concat([Buffer.from(head), json.subarray(1)]);
+  return { json: Buffer.concat([Buffer.from(head), json.subarray(1)]), before: 0 };
 }
 
 /** Public for codec threads. @public */
@@ -211,39 +226,9 @@ function toDType(name: string, { dtype }: JsonObject): DType {
     `Input "${name}" has dtype ${dtype === undefined ? "missing" : dumpJson(dtype)}; expected ${expected}.`,
     {
       ...{ reason: "WRONG_DTYPE", field: name, expected },
-      ...(typeof dtype === "string" && { didYouMean: nearest(dtype.toLowerCase(), [...DTYPES, ...ALIASES.keys()]) }),
+      ...(typeof dtype === "string" && { didYouMean: nearest(dtype.toLowerCase(), DTYPE_NAMES) }),
     },
   );
-}
-
-/** Numbers of tensorflow.DataType. Complex numbers have no form in JSON. */
-const BY_NUMBER: ReadonlyMap<number, DType> = new Map(
-  DATA_TYPES.flatMap(([, number, dtype]) =>
-    dtype === undefined || dtype.startsWith("complex") ? [] : [[number, dtype]],
-  ),
-);
-
-/** Names that are not ours: TensorFlow's and the original tool's. `int` has 64 bits there. */
-const ALIASES: ReadonlyMap<string, DType> = new Map<string, DType>([
-  ["float", "float32"],
-  ["double", "float64"],
-  ["half", "float16"],
-  ["int", "int64"],
-  ["string", "bytes"],
-  ["byte", "bytes"],
-  ["strings", "bytes"],
-]);
-
-/** The dtype with a number of tensorflow.DataType. */
-export function dtypeOfNumber(number: number): DType | undefined {
-  return BY_NUMBER.get(number);
-}
-
-/** The dtype with a name of any case: `float32`, `float`, `DT_FLOAT`, `int` (64 bits), `string` … */
-export function dtypeOfName(name: string): DType | undefined {
-  const plain = name.toLowerCase().replace(/^dt_/, "");
-  const dtype = ALIASES.get(plain) ?? (isDType(plain) ? plain : undefined);
-  return dtype?.startsWith("complex") ? undefined : dtype;
 }
 
 /** The original proxy's rules for one input's JSON, and messages that name the place of what breaks them. */

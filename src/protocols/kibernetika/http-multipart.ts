@@ -5,7 +5,8 @@ import { BytesBuilder } from "../../tensor/byte-ranges.ts";
 import { type DType, integerRange, type NumericDType, numericLayout } from "../../tensor/dtype.ts";
 import { createTensor, createTensors, type Tensor } from "../../tensor/tensor.ts";
 import { splitForm } from "../split-form.ts";
-import { dtypeOfName, type KibernetikaRequest } from "./http-codec.ts";
+import { dtypeOfName } from "./dtype-names.ts";
+import type { KibernetikaRequest } from "./http-codec.ts";
 
 /** Types that may precede the first underscore of a field's name, for files and for texts. */
 export const FORM_TYPES = [

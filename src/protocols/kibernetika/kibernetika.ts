@@ -13,7 +13,6 @@ import { assertOutputs } from "../../tensor/signature/choose-signature.ts";
 import { answeredJson } from "../answered-tensors.ts";
 import { docsOf } from "../kserve/openapi.ts";
 import type { Protocol } from "../protocol.ts";
-import { errorOfNamedRows } from "../sagemaker/http-codec.ts";
 import { answerPredict, type WritePredicted } from "../tensorflow-serving/http-predict.ts";
 import { createKibernetikaGrpc } from "./grpc-service.ts";
 import {
@@ -114,9 +113,7 @@ async function answerPlain(
   const writePart: WritePredicted = ({ answer, signature: { spec } }) =>
     toJsonAnswer({ ...answer, spec }, ANY_OUTPUTS, exchange);
   const inParts = acceptedParts(exchange.request);
-  return answerPredict(service, { ref, ...request, write, writePart, inParts }, exchange).catch((reason) => {
-    throw form === "csv" || form === "frame" ? errorOfNamedRows(reason, form === "csv") : reason;
-  });
+  return answerPredict(service, { ref, ...request, write, writePart, inParts }, exchange);
 }
 
 const ANY_OUTPUTS: Pick<KibernetikaRequest, "outFilter" | "outMimeType"> = { outFilter: [], outMimeType: "" };

@@ -1,5 +1,4 @@
-import { hintMembers } from "../../error-info.ts";
-import { invalidArgument, ServingError } from "../../errors.ts";
+import { invalidArgument } from "../../errors.ts";
 import { defineJob } from "../../platform/codec-host/job.ts";
 import { type CsvColumn, eachJsonRow } from "../../tensor/codecs/csv-to-json-rows.ts";
 import { JsonWriter } from "../../tensor/codecs/json/json-writer.ts";
@@ -7,7 +6,7 @@ import { writeItems } from "../../tensor/codecs/json/tensor-json.ts";
 import { writeNpy } from "../../tensor/codecs/npy.ts";
 import type { NumericDType } from "../../tensor/dtype.ts";
 import { createTensor, elementCount, type Tensor } from "../../tensor/tensor.ts";
-import { type FrameJson, frameOf, mayBeFrame } from "./data-frames.ts";
+import { type FrameJson, frameOf, mayBeFrame } from "../data-frames.ts";
 import { hasSeveralValues, joinJsonLines, notUtf8 } from "./json-lines.ts";
 
 /** Media types of bodies that become a request of TensorFlow Serving's REST API. */
@@ -64,17 +63,6 @@ export function toPredictBody(
 
 /** {@link toPredictBody} for a codec thread. */
 export const toPredictBodyJob = defineJob(import.meta.url, "toPredictBodyJob", toPredictBody);
-
-/** The error of rows with names says, of a model whose only input is a tensor, how its rows are sent. */
-export function errorOfNamedRows(reason: unknown, isCsv = false): unknown {
-  if (!(reason instanceof ServingError)) return reason;
-  const { code, message, details } = reason;
-  const { reason: fault = "", expected = ", " } = hintMembers(details) ?? {};
-  if (!["MISSING_INPUT", "UNKNOWN_INPUT"].includes(fault) || expected.includes(", ")) return reason;
-  const remedy = isCsv ? "the rows without a line of names" : 'the rows as lists: {"instances": [[…], …]}';
-  const advice = `The model's only input is the tensor ${expected}; send ${remedy}.`;
-  return new ServingError(code, `${message} ${advice}`, { details, cause: reason });
-}
 
 const LIST_OF_LISTS = /^\s*\[\s*\[/;
 const MEMBERS = ["instances", "inputs", "examples"].map((name) => Buffer.from(`"${name}"`));

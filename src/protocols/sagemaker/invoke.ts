@@ -15,6 +15,7 @@ import type { Signature } from "../../tensor/signature/signature.ts";
 import { createTensor, createTensors, type Tensor } from "../../tensor/tensor.ts";
 import { answeredTensors } from "../answered-tensors.ts";
 import { csvColumns } from "../csv-columns.ts";
+import { errorOfNamedRows } from "../data-frames.ts";
 import { toRawInput } from "../kserve/raw-input.ts";
 import { answerExamples } from "../tensorflow-serving/examples/http-examples.ts";
 import {
@@ -33,7 +34,6 @@ import {
   type BodyForm,
   bodyForm,
   eachWithoutLineBreaks,
-  errorOfNamedRows,
   toPredictBody,
   toPredictBodyJob,
   withoutLineBreaks,
@@ -73,16 +73,15 @@ export async function invoke(
   if (form === "csv" && attributes.method === "predict") {
     const convert = async (description: ServableDescription) =>
       (await toJson(body, [form, csvColumns(description)], exchange)).json;
-    const csv = { ...request, body, convert, form: { isCsv: true } };
-    const answer = await answerPredict(service, csv, exchange).catch((reason) => {
-      throw errorOfNamedRows(reason, true);
-    });
-    return inForm(answer, accepted, exchange);
+    const explain: PredictRequest["explain"] = (reason, known) => errorOfNamedRows(reason, known, { isCsv: true });
+    const csv = { ...request, body, convert, explain, form: { isCsv: true } };
+    return inForm(await answerPredict(service, csv, exchange), accepted, exchange);
   }
   const { json, places, isFrame } = await toJson(body, [form], exchange);
   const plain = {
     ...request,
     ...(isFrame && write === undefined && { write: firstPredictions }),
+    ...(isFrame && { explain: errorOfNamedRows }),
     ...(isFrame && { writePart: (part: Predicted) => toPredictions({ ...part, format: "row" }, exchange, true) }),
     method: attributes.method,
     body: json,
@@ -90,7 +89,6 @@ export async function invoke(
   try {
     return inForm(await answerJson(service, plain, exchange), accepted, exchange);
   } catch (reason) {
-    if (isFrame) throw errorOfNamedRows(reason);
     throw places === undefined ? reason : errorOfLine(reason, places);
   }
 }

@@ -40,6 +40,8 @@ export interface PredictRequest {
   readonly form?: ValuesForm | undefined;
   /** Absent = it is another protocol's, to which they do not apply. */
   readonly settings?: ProtocolSettings;
+  /** Turns an error of the inputs, or of the model that runs them, into one that says more. */
+  readonly explain?: ((reason: unknown, description: ServableDescription) => unknown) | undefined;
   /** Writes the answer. Default: as `:predict` does. */
   readonly write?: WritePredicted | undefined;
   /** An answer in parts; absent = there is one answer. */
@@ -60,13 +62,13 @@ export async function answerPredict(
   request: PredictRequest,
   exchange: HttpExchange,
 ): Promise<HttpAnswer> {
-  const { ref, body, convert, form = {}, settings, write = toPredictions, inParts, writePart } = request;
+  const { ref, body, convert, explain, form = {}, settings, write = toPredictions, inParts, writePart } = request;
   exchange.record.model = ref.model;
   const call = exchange.callInfo();
   // As in the original, invalid JSON is reported before a missing model; a large body is parsed once the model is
   // known.
   const { parsed = convert ? undefined : parseSmall(body, form, exchange) } = request;
-  const received = { body, convert, form, parsed, settings, call };
+  const received = { body, convert, explain, form, parsed, settings, call };
   const lease = await service.acquire(ref, call);
   const choice = typeof inParts === "function" ? inParts(lease.description) : inParts;
   if (choice === undefined) return write(await infer(lease, received, exchange), exchange);
@@ -134,7 +136,7 @@ export async function toPredictions(
   return { contentType: "application/json", ...(await textAnswer(text, exchange)), ...versionHeaders(answer) };
 }
 
-interface ReceivedPredict extends Pick<PredictRequest, "body" | "convert"> {
+interface ReceivedPredict extends Pick<PredictRequest, "body" | "convert" | "explain"> {
   readonly form: ValuesForm;
   /** Undefined for a large body, and for one that has to be converted. */
   readonly parsed: PredictBody | undefined;
@@ -148,9 +150,9 @@ async function infer(
   exchange: HttpExchange,
   send?: (part: Predicted) => Promise<void>,
 ): Promise<Predicted> {
-  const { convert, form, settings, call } = received;
+  const { convert, explain, form, settings, call } = received;
+  const { description } = lease;
   try {
-    const { description } = lease;
     const body = convert ? await convert(description) : received.body;
     const parsed = convert ? parseSmall(body, form, exchange) : received.parsed;
     const large =
@@ -164,6 +166,8 @@ async function infer(
     const parts = send && { write: (answer: InferResponse) => send({ signature, format, answer }) };
     const answer = await lease.infer({ signature, inputs: { kind: "tensors", tensors: inputs }, outputs, parts, call });
     return { signature, format, answer };
+  } catch (reason) {
+    throw explain === undefined ? reason : explain(reason, description);
   } finally {
     lease.release();
   }

@@ -56,13 +56,15 @@ export interface ValuesForm {
    * as they were written, and without names they are for the only input of the model behind hooks that declare none,
    * and refused if it has several. Default: the hooks get them as {@link UNNAMED_INPUT}.
    */
+  /** Bytes of the body before the JSON, less those that were put before it: places in errors are those of the body. */
+  readonly before?: number;
   readonly isPlain?: boolean;
 }
 
 /** Parses the body of a predict request of a form. */
 export function parsePredictBody(body: Uint8Array, budget: DecodeBudget, form: ValuesForm = {}): PredictBody {
   if (body.length === 0) throw invalidArgument("JSON Parse error: The document is empty");
-  return { budget, ...form, ...toPredictBody(parseJson(body, budget, { ignoreTrailing: true }), budget) };
+  return { budget, ...form, ...toPredictBody(parseJson(body, budget, { ignoreTrailing: true, before: form.before }), budget) };
 }
 
 function toPredictBody(

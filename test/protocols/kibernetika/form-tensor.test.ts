@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { dtypeOfName } from "../../../src/protocols/kibernetika/http-codec.ts";
+import { dtypeOfName } from "../../../src/protocols/kibernetika/dtype-names.ts";
 import { filesToTensor, textsToTensor } from "../../../src/protocols/kibernetika/http-multipart.ts";
 import type { DType } from "../../../src/tensor/dtype.ts";
 import { comparable } from "../../grpc/plain-tensor.ts";

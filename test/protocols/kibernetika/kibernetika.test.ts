@@ -8,7 +8,8 @@ import {
   withLabels,
   writeOutputs,
 } from "../../../src/protocols/kibernetika/http-outputs.ts";
-import { createTensor, type Tensor } from "../../../src/tensor/tensor.ts";
+import type { TensorSpec } from "../../../src/tensor/signature/signature.ts";
+import { createTensor, type Tensor, type Tensors } from "../../../src/tensor/tensor.ts";
 import { encodeModel } from "../../fixtures/make/onnx-writer.ts";
 import { ScriptedService } from "../../grpc/scripted-service.ts";
 import { startServer } from "../../helpers/start-server.ts";
@@ -194,13 +195,41 @@ describe("POST /predict", () => {
     for (const list of ["[1]", many])
       expect(Object.keys(JSON.parse(await send(`{"instances": ${list}, "x": [1]}`)))).toEqual(["instances", "x"]);
     expect(await send('{"instances": 1}')).toBe('{"instances":1}');
-    expect(await send('{"instances": [1}')).toContain("JSON Parse error");
+  });
+
+  test("takes instances beside the name of a signature, as TensorFlow Serving's clients send them", async () => {
+    const service = new ScriptedService();
+    const { url } = await serveHttp(service);
+    for (const body of [
+      '{"signature_name": "a\\u00e9", "instances": [{"x": 1}]}',
+      '{"instances": [{"x": 1}], "signature_name": "aé"}',
+      `{"signature_name": "aé", "instances": [${new Array(30_000).fill('{"x": 1}')}]}`,
+    ])
+      expect((await post(`${url}/predict`, body)).status).toBe(200);
+    await post(`${url}/predict/any/b`, '{"signature_name": "a", "instances": [{"x": 1}]}');
+    expect(service.requests.map(({ signature }) => signature)).toEqual(["aé", "aé", "aé", "b"]);
+    const columns = '{"signature_name": 1, "instances": [1]}';
+    await post(`${url}/predict`, columns);
+    const { inputs } = service.requests.at(-1) ?? {};
+    expect(inputs?.kind === "tensors" && Object.keys(inputs.tensors)).toEqual(["signature_name", "instances"]);
+  });
+
+  test("says where in the body its JSON is malformed", async () => {
+    const { httpUrl } = await startServer(ECHO);
+    const many = new Array(40_000).fill("[1, 2]").join();
+    for (const body of ['{"instances": [[1, 2], [3 4]]}', `{"instances": [${many}, [3 4]]}`, `[${many}, [3 4]]`, `{"x": [${many}, [3 4]]}`])
+      expect(await errorOf(post(`${httpUrl}/predict`, body, JSON_TYPE))).toEqual([
+        400,
+        `JSON Parse error: Missing a comma or ']' after an array element. at offset: ${body.indexOf("4]]")}`,
+      ]);
   });
 
   test("says of rows with names how those of a tensor are sent, and takes them so", async () => {
-    const path = (name: string) => ({ path: `test/fixtures/models/${name}.onnx` });
-    const { httpUrl } = await startServer({ models: { half: path("half-plus-two"), two: path("add-two-inputs") } });
-    const send = (body: string, type: string, model = "half") =>
+    const taking = (...inputs: TensorSpec[]) => ({ driver: "null", hooks: { inputs, process: (given: Tensors) => given } });
+    const of = (name: string, ...shape: number[]) => ({ name, dtype: "float32", shape }) as const;
+    const models = { points: taking(of("x", -1, 2)), two: taking(of("x", -1), of("y", -1)), ages: taking(of("age", -1)) };
+    const { httpUrl } = await startServer({ models });
+    const send = (body: string, type: string, model = "points") =>
       post(`${httpUrl}/predict/${model}`, body, { "content-type": type });
     expect(await errorOf(send("a,b\n1,2\n", "text/csv"))).toEqual([
       400,
@@ -214,8 +243,32 @@ describe("POST /predict", () => {
       400,
       expect.not.stringContaining("only input"),
     ]);
-    expect(await (await send('{"instances": [1, 2]}', "application/json")).json()).toEqual({ y: [2.5, 3] });
-    expect(await (await send("1\n2\n", "text/csv")).json()).toEqual({ y: [2.5, 3] });
+    const split = '{"columns": ["a", "b"], "index": [0], "data": [[1, 2]]}';
+    expect(await errorOf(send(split, "application/json"))).toEqual([
+      400,
+      expect.stringContaining('only input is the tensor x; send the rows as lists: {"instances": [[…], …]}.'),
+    ]);
+    expect(await (await send('{"instances": [[1, 2]]}', "application/json")).json()).toEqual({ x: [[1, 2]] });
+    expect(await (await send("1,2\n3,4\n", "text/csv")).json()).toEqual({ x: [[1, 2], [3, 4]] }); // biome-ignore format: short
+  });
+
+  test.each([
+    ["a misspelt column", "ages", "application/json", '{"dataframe_records": [{"agee": 1}]}', /^Row 1 has .* mean "age"\?$/],
+    ["another column", "ages", "text/csv", "years\n1\n", /^"age" is missing; expected age\.$/],
+    ["a column that comes twice", "ages", "text/csv", "age,age\n1,2\n", /^The column "age" comes twice; expected age once\.$/],
+    ["a misspelt tensor", "points", "application/json", '{"dataframe_records": [{"xx": [1, 2]}]}', /^Row 1 .* mean "x"\?$/],
+  ])("has one remedy for %s", async (_, model, type, body, message) => {
+    const taking = (name: string, ...shape: number[]) => {
+      const inputs = [{ name, dtype: "float32" as const, shape }];
+      return { driver: "null", hooks: { inputs, process: (given: Tensors) => given } };
+    };
+    const { httpUrl } = await startServer({ models: { ages: taking("age", -1), points: taking("x", -1, 2) } });
+    for (const path of [`/predict/${model}`, "/invocations"]) {
+      const headers = { "content-type": type, "x-amzn-sagemaker-custom-attributes": `tfs-model-name=${model}` };
+      const { error } = (await (await post(httpUrl + path, body, headers)).json()) as { error: string };
+      if (path.startsWith("/predict")) expect(error).toMatch(message);
+      expect(error).not.toContain("only input");
+    }
   });
 
   test("hands signature and version of rows on", async () => {

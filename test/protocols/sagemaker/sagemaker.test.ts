@@ -5,6 +5,8 @@ import { createTensor } from "../../../src/tensor/tensor.ts";
 
 const MODEL = (name: string) => `test/fixtures/models/${name}.onnx`;
 
+const POINTS = [{ name: "x", dtype: "float32", shape: [-1, 2] }] as const;
+
 const server = await createServer({
   http: {},
   models: {
@@ -12,6 +14,7 @@ const server = await createServer({
     echo: { driver: "null" },
     flow: { path: "test/fixtures/mlflow/half" },
     two: { driver: "onnx", path: MODEL("add-two-inputs") },
+    points: { driver: "null", hooks: { inputs: POINTS, process: (given) => given } },
   },
 });
 
@@ -65,7 +68,7 @@ describe("/invocations", () => {
   it.each([{ dataframe_split: { columns: ["a"], data: [[1]] } }, { dataframe_records: [{ a: 1 }] }])(
     "says of the frame %j how rows of a tensor are sent",
     async (frame) => {
-      const { status, text } = await invoke(JSON.stringify(frame));
+      const { status, text } = await invoke(JSON.stringify(frame), of("points"));
       expect([status, text]).toEqual([
         400,
         expect.stringContaining("The model's only input is the tensor x; send the"),
@@ -76,7 +79,7 @@ describe("/invocations", () => {
   );
 
   it("says of CSV with a line of names how rows of a tensor are sent", async () => {
-    expect(await invoke("a,b\n1,2\n", { "content-type": "text/csv" })).toMatchObject({
+    expect(await invoke("a,b\n1,2\n", { "content-type": "text/csv", ...of("points") })).toMatchObject({
       status: 400,
       text: expect.stringContaining("only input is the tensor x; send the rows without a line of names."),
     });

@@ -15,8 +15,11 @@ export class JsonCursor {
   /** Length of the text without an appended NUL. */
   readonly end: number;
   pos = 0;
+  readonly #before: number;
 
-  constructor(text: Uint8Array) {
+  /** `before` = bytes before the text, to which the offsets in errors are added. */
+  constructor(text: Uint8Array, before = 0) {
+    this.#before = before;
     const bytes = Buffer.isBuffer(text) ? text : Buffer.from(text.buffer, text.byteOffset, text.byteLength);
     this.end = bytes.length;
     this.bytes = STOPS.has(bytes[bytes.length - 1] ?? NUL) ? bytes : Buffer.concat([bytes, Buffer.of(NUL)]);
@@ -38,7 +41,7 @@ export class JsonCursor {
 
   /** The error for invalid JSON, with the text and the offset of TensorFlow Serving's parser. */
   error(what: string, offset = this.pos): ServingError {
-    return invalidArgument(`JSON Parse error: ${what} at offset: ${Math.min(offset, this.end)}`);
+    return invalidArgument(`JSON Parse error: ${what} at offset: ${this.#before + Math.min(offset, this.end)}`);
   }
 }
 

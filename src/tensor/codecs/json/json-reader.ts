@@ -40,6 +40,8 @@ interface JsonReaderOptions {
   readonly ignoreTrailing?: boolean;
   /** Gets each key that an object has more than once, whose first value counts; absent = the last one does, untold. */
   readonly repeated?: Set<string>;
+  /** Bytes before the text, to which the offsets in errors are added. Default 0. */
+  readonly before?: number | undefined;
 }
 
 /**
@@ -69,7 +71,7 @@ class JsonReader {
   #root: JsonValue = null;
 
   constructor(text: Uint8Array, budget: DecodeBudget, options: JsonReaderOptions) {
-    this.#cursor = new JsonCursor(text);
+    this.#cursor = new JsonCursor(text, options.before);
     this.#ignoreTrailing = options.ignoreTrailing ?? false;
     this.#repeated = options.repeated;
     this.#budget = budget;

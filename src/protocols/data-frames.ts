@@ -1,4 +1,9 @@
-import { invalidArgument } from "../../errors.ts";
+import { type ErrorHint, hintedError, hintMembers } from "../error-info.ts";
+import { invalidArgument, ServingError } from "../errors.ts";
+import { shorten } from "../platform/text/shorten.ts";
+import type { ServableDescription } from "../serving/servable-description.ts";
+import { chooseSignature } from "../tensor/signature/choose-signature.ts";
+import { knownInputs } from "../tensor/signature/signature.ts";
 
 /** MLflow's forms of a data frame, each the only member of its body. */
 const FORMS: readonly string[] = ["dataframe_split", "dataframe_records"];
@@ -8,18 +13,71 @@ export const FRAME = /^\s*\{\s*"dataframe_(?:split|records)"\s*:/;
 /** The beginning of a data frame as pandas' `to_json(orient="split")` writes it. */
 export const SPLIT = /^\s*\{\s*"(?:columns|index|data)"\s*:\s*\[/;
 /** The beginning of a request of TensorFlow Serving's, which SageMaker's clients send too. */
-const INSTANCES = /^\s*\{\s*"instances"\s*:\s*\[/;
+const INSTANCES = /^\s*\{\s*"(?:instances|signature_name)"\s*:/;
 
-/** The list under `instances` in a body that has no other member; undefined for any other body. */
-export function soleInstances(body: Uint8Array): Buffer | undefined {
+/** The rows of a request of TensorFlow Serving's that has nothing else but a signature's name. */
+interface SoleInstances {
+  readonly rows: Buffer;
+  /** Offset of the rows in the body. */
+  readonly start: number;
+  /** Empty = the default. */
+  readonly signature: string;
+}
+
+/** The list under `instances` in a body with no other member but `signature_name`; undefined for any other body. */
+export function soleInstances(body: Uint8Array): SoleInstances | undefined {
   const bytes = Buffer.from(body.buffer, body.byteOffset, body.byteLength);
   if (!INSTANCES.test(bytes.toString("latin1", 0, MOST_SHOWN))) return undefined;
   // A character for each byte.
   const text = bytes.toString("latin1");
-  const list = firstMember(text, afterSpace(text, 0), () => true);
-  const close = afterSpace(text, list?.end ?? text.length);
+  const found: Record<string, Member | undefined> = { instances: undefined, signature_name: undefined };
+  let last = text.length;
+  for (const member of membersOf(text, afterSpace(text, 0))) {
+    if (!Object.hasOwn(found, member.name) || found[member.name] !== undefined) return undefined;
+    found[member.name] = member;
+    last = member.end;
+  }
+  const { instances, signature_name: name } = found;
+  const close = afterSpace(text, last);
   const isAll = text[close] === "}" && afterSpace(text, close + 1) === text.length;
-  return isAll ? bytes.subarray(list?.start, list?.end) : undefined;
+  const signature = name === undefined ? "" : parsedText(bytes.subarray(name.start, name.end));
+  if (!isAll || instances === undefined || text[instances.start] !== "[" || signature === undefined) return undefined;
+  return { rows: bytes.subarray(instances.start, instances.end), start: instances.start, signature };
+}
+
+function parsedText(json: Buffer): string | undefined {
+  try {
+    const value: unknown = JSON.parse(json.toString());
+    return typeof value === "string" ? value : undefined;
+  } catch {
+    return undefined;
+  }
+}
+
+/** Facts about rows with names. */
+interface NamedRows {
+  /** Empty = the default. */
+  readonly signature?: string;
+  /** True for CSV below a line of names. Default false. */
+  readonly isCsv?: boolean;
+}
+
+/** The error of rows with names says, of a model whose only input is a tensor, how its rows are sent. */
+export function errorOfNamedRows(
+  reason: unknown,
+  { signatures }: Pick<ServableDescription, "signatures">,
+  { signature = "", isCsv = false }: NamedRows = {},
+): unknown {
+  const [only, ...others] = knownInputs(chooseSignature(signature, signatures)?.spec ?? {}) ?? [];
+  if (!(reason instanceof ServingError) || only === undefined || others.length > 0) return reason;
+  const { code, message, details } = reason;
+  const { reason: fault = "", did_you_mean: meant } = hintMembers(details) ?? {};
+  // An input of one value for each row is the column of its name.
+  const isOther = only.shape?.length !== 1 && ["MISSING_INPUT", "UNKNOWN_INPUT"].includes(fault);
+  if (!isOther || meant !== undefined) return reason;
+  const remedy = isCsv ? "the rows without a line of names" : 'the rows as lists: {"instances": [[…], …]}';
+  const advice = `The model's only input is the tensor ${shorten(only.name, MOST_SHOWN)}; send ${remedy}.`;
+  return new ServingError(code, `${message} ${advice}`, { details, cause: reason });
 }
 
 /** A data frame as JSON of TensorFlow Serving's REST API, in pieces. */
@@ -86,8 +144,10 @@ function rowsOf(text: string, data: Place | undefined, columns: number): number[
     let count = 0;
     const values = itemsOf(text, row, `row ${starts.length + 1} of dataframe_split is no list`);
     for (const _ of values) count++;
-    if (count !== columns)
-      throw malformed(`row ${starts.length + 1} of dataframe_split has ${count} values for ${columns} columns`);
+    if (count !== columns) {
+      const what = `row ${starts.length + 1} of dataframe_split has ${count} values for ${columns} columns`;
+      throw malformed(what, { reason: "WRONG_SHAPE", expected: `[${columns}]` });
+    }
     starts.push(afterSpace(text, row.start + 1));
   }
   return starts;
@@ -128,27 +188,32 @@ function nameOf(source: string): string {
   throw malformed("a column of dataframe_split has no name");
 }
 
-function malformed(what: string): Error {
+function malformed(what: string, hint?: ErrorHint): Error {
   const expected = '{"dataframe_split": {"columns": [NAME, …], "data": [[…], …]}} or {"dataframe_records": [{…}, …]}';
-  return invalidArgument(`The data frame is malformed: ${what}; expected ${expected}.`);
+  const text = `The data frame is malformed: ${what}; expected ${expected}.`;
+  return hint === undefined ? invalidArgument(text) : hintedError("invalid_argument", text, hint);
 }
 
-/** The first member of an object at a place whose name is such a one; an object alone has members. */
+/** The first member of an object at a place whose name is such a one. */
 function firstMember(text: string, start: number, isWanted: (name: string) => boolean): Member | undefined {
-  if (text[start] !== "{") return undefined;
+  for (const member of membersOf(text, start)) if (isWanted(member.name)) return member;
+  return undefined;
+}
+
+/** The members of an object at a place, as far as it has the form of one; an object alone has members. */
+function* membersOf(text: string, start: number): Generator<Member> {
+  if (text[start] !== "{") return;
   for (let at = afterSpace(text, start + 1); text[at] === '"'; ) {
     const keyEnd = endOfText(text, at);
     const colon = afterSpace(text, keyEnd);
-    if (text[colon] !== ":") return undefined;
+    if (text[colon] !== ":") return;
     const valueStart = afterSpace(text, colon + 1);
     const end = endOfValue(text, valueStart);
-    const name = text.slice(at + 1, keyEnd - 1);
-    if (isWanted(name)) return { name, start: valueStart, end };
+    yield { name: text.slice(at + 1, keyEnd - 1), start: valueStart, end };
     const next = afterSpace(text, end);
-    if (text[next] !== ",") return undefined;
+    if (text[next] !== ",") return;
     at = afterSpace(text, next + 1);
   }
-  return undefined;
 }
 
 function* itemsOf(text: string, list: Place | undefined, problem: string): Generator<Place> {
