@@ -5,9 +5,10 @@ import re
 import catboost
 import numpy as np
 
-from ..errors import invalid, one_line, refused
+from ..errors import one_line, refused
 from .estimators import EstimatorFramework, plain
 from .pickles import is_pickle, load_pickle
+from .tables import not_rows
 
 # Where in CatBoost's own source an error was raised.
 SOURCE_PLACE = re.compile(r"^catboost/\S+\.\w+:\d+: ")
@@ -28,7 +29,7 @@ class Framework(EstimatorFramework):
         count = len(self.model.feature_names_)
         # CatBoost passes over columns that the model does not know.
         if rows.ndim != 2 or rows.shape[1] != count:
-            raise invalid(f"The model takes rows of {count} features; the input's shape is {list(rows.shape)}.")
+            raise not_rows(f"rows of {count} features", count, rows)
         rows = self._with_missing_texts(rows)
         names = [name for name in self._methods if wanted is None or name in wanted]
         return {name: self._run(self.methods[name], rows) for name in names}

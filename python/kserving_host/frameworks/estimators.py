@@ -61,7 +61,7 @@ class EstimatorFramework(BaseFramework):
         if not inputs:
             raise missing_input(names[0], names) if names else invalid("The request has no inputs; send a value for each feature.")
         if names is None and is_numbered(inputs):
-            return to_object_rows([to_column(name, to_rows({name: array})) for name, array in inputs.items()])
+            return to_object_rows({name: to_column(name, to_rows({name: array})) for name, array in inputs.items()})
         if not is_table(inputs, count, names):
             rows = to_rows(inputs)
             # Pipelines ask for columns by the names that they were trained with.

@@ -4,7 +4,7 @@ from .. import arrays
 from ..errors import invalid, missing_input
 from ..framework import BaseFramework, one_input
 from .features import of_categories
-from .tables import is_numbered, to_column, to_texts
+from .tables import check_lengths, is_numbered, not_rows, to_column, to_texts
 
 
 class FieldFramework(BaseFramework):
@@ -31,9 +31,7 @@ class FieldFramework(BaseFramework):
     def rows(self, inputs):
         """Lists of values in the fields' order, None for those that are missing; refuses columns of different lengths."""
         columns = self._columns(inputs)
-        sizes = {len(column) for column in columns}
-        if len(sizes) > 1:
-            raise invalid(f"The inputs have different numbers of rows: {', '.join(map(str, sorted(sizes)))}.")
+        check_lengths(dict(zip(self.fields, columns)))
         return [[None if value != value else value for value in row] for row in zip(*columns)]
 
     def _columns(self, inputs):
@@ -45,7 +43,7 @@ class FieldFramework(BaseFramework):
         if len(inputs) == 1 and (next(iter(inputs)) not in self.fields or len(names) > 1):
             array = _values(one_input(inputs))
             if array.ndim != 2 or array.shape[1] != len(names):
-                raise invalid(f"The model takes {', '.join(names)}, or rows of these {len(names)}; the input's shape is {list(array.shape)}.")
+                raise not_rows(f"{', '.join(names)}, or rows of these {len(names)}", len(names), array)
             return [array[:, index].tolist() for index in range(len(names))]
         self.check_names(inputs, names, names)
         return [to_column(name, _values(inputs[name])).tolist() for name in names]

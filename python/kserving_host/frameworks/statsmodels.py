@@ -11,7 +11,7 @@ from ..framework import BaseFramework, one_input
 from .estimators import plain, to_rows
 from .features import of_categories
 from .pickles import load_pickle
-from .tables import to_column
+from .tables import check_lengths, not_rows, to_column
 
 # A forecast of more steps is a mistake.
 MOST_STEPS = 100_000
@@ -60,13 +60,11 @@ class Framework(BaseFramework):
             rows, count = to_rows(inputs), self._count()
             if count is not None and (rows.ndim != 2 or rows.shape[1] != count):
                 names = ", ".join(self.model.model.exog_names)
-                raise invalid(f"The model takes rows of {count} values ({names}); the input's shape is {list(rows.shape)}.")
+                raise not_rows(f"rows of {count} values ({names})", count, rows)
             return rows
         self.check_names(inputs, self._variables, self._variables)
         columns = {name: to_column(name, to_rows({name: array})) for name, array in inputs.items()}
-        sizes = {len(column) for column in columns.values()}
-        if len(sizes) > 1:
-            raise invalid(f"The inputs have different numbers of rows: {', '.join(map(str, sorted(sizes)))}.")
+        check_lengths(columns)
         return pandas.DataFrame(columns)
 
     def _count(self):

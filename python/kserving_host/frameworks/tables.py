@@ -26,7 +26,12 @@ def to_column(name, values):
     """The flat array of an input with one value for each row, of shape [n] or [n, 1]; one value alone is that of one row."""
     if values.ndim <= 1 or (values.ndim == 2 and values.shape[1] == 1):
         return values.reshape(-1)
-    raise invalid(f'Input "{name}" is a column, with one value for each row; its shape is {list(values.shape)}.')
+    raise invalid(f'Input "{name}" is a column, with one value for each row; its shape is {list(values.shape)}.', reason="WRONG_SHAPE", field=name, expected="[-1]")
+
+
+def not_rows(what, count, values):
+    """The error of an input that has no rows of so many values."""
+    return invalid(f"The model takes {what}; the input's shape is {list(values.shape)}.", reason="WRONG_SHAPE", expected=f"[-1,{count}]")
 
 
 def to_texts(array):
@@ -51,10 +56,10 @@ def is_numbered(inputs):
 
 
 def to_object_rows(columns):
-    """Rows of values that keep their types, of columns of one length."""
-    _check_lengths(columns)
-    rows = np.empty((len(columns[0]), len(columns)), object)
-    for index, column in enumerate(columns):
+    """Rows of values that keep their types, of columns of one length, by name."""
+    check_lengths(columns)
+    rows = np.empty((len(next(iter(columns.values()))), len(columns)), object)
+    for index, column in enumerate(columns.values()):
         rows[:, index] = column
     return rows
 
@@ -88,10 +93,13 @@ def first_row(values, found):
     return index + 1, "missing" if value is None or value != value else repr(value.item() if isinstance(value, np.generic) else value)[:MOST_CHARACTERS]
 
 
-def _check_lengths(columns):
-    sizes = {len(column) for column in columns}
-    if len(sizes) > 1:
-        raise invalid(f"The inputs have different numbers of rows: {', '.join(map(str, sorted(sizes)))}.")
+def check_lengths(columns):
+    """Refuses columns, by name, of which one has another number of rows than the first."""
+    sizes = {name: len(column) for name, column in columns.items()}
+    first = next(iter(sizes.values()), 0)
+    others = [name for name, size in sizes.items() if size != first]
+    if others:
+        raise invalid(f"The inputs have different numbers of rows: {', '.join(map(str, sorted(set(sizes.values()))))}.", reason="WRONG_SHAPE", field=others[0], expected=f"[{first}]")
 
 
 def has_pandas():
@@ -112,6 +120,6 @@ def _pandas():
 
 def to_table(columns, names, fills):
     """A data frame of flat arrays by name: those of `names` come first, in that order. With `fills` those that are not there have no values."""
-    _check_lengths(columns.values())
+    check_lengths(columns)
     first = [name for name in names or [] if fills or name in columns]
     return _pandas().DataFrame(columns).reindex(columns=[*first, *(name for name in columns if name not in set(first))])

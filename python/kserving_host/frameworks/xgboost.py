@@ -8,11 +8,11 @@ import struct
 
 import xgboost
 
-from ..errors import invalid, one_line, refused
+from ..errors import one_line, refused
 from .estimators import EstimatorFramework
 from .features import of_categories
 from .pickles import is_pickle, load_pickle
-from .tables import as_categories
+from .tables import as_categories, not_rows
 
 
 # Characters of MLflow's description of a model, at most.
@@ -41,7 +41,7 @@ class Framework(EstimatorFramework):
         rows = self.rows(inputs)
         # XGBoost takes features that are not there for missing values, without a word.
         if rows.ndim != 2 or rows.shape[1] != self._count:
-            raise invalid(f"The model takes rows of {self._count} features; the input's shape is {list(rows.shape)}.")
+            raise not_rows(f"rows of {self._count} features", self._count, rows)
         return {"result": self.model.predict(self._matrix(rows), **self._trees)}
 
     def _matrix(self, rows):

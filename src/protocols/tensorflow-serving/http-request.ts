@@ -1,4 +1,3 @@
-import { listNames } from "../../error-info.ts";
 import { invalidArgument } from "../../errors.ts";
 import { defineJob } from "../../platform/codec-host/job.ts";
 import { DecodeBudget } from "../../platform/limits/memory/decode-budget.ts";
@@ -33,7 +32,7 @@ import {
   UNNAMED_INPUT,
 } from "./http-rows.ts";
 import { isBase64Object, rulesNaming, rulesOf, rulesWithMissing } from "./json-tensor-rules.ts";
-import { plainErrors, type RowErrors, tensorflowErrors } from "./row-errors.ts";
+import { namelessRows, plainErrors, type RowErrors, tensorflowErrors } from "./row-errors.ts";
 import { columnsOfRows, readDataFrame, withoutMissingTexts } from "./table-rows.ts";
 
 /** A predict request's JSON, before the model is known. */
@@ -56,9 +55,9 @@ export interface ValuesForm {
    * as they were written, and without names they are for the only input of the model behind hooks that declare none,
    * and refused if it has several. Default: the hooks get them as {@link UNNAMED_INPUT}.
    */
+  readonly isPlain?: boolean;
   /** Bytes of the body before the JSON, less those that were put before it: places in errors are those of the body. */
   readonly before?: number;
-  readonly isPlain?: boolean;
 }
 
 /** Parses the body of a predict request of a form. */
@@ -244,10 +243,7 @@ function onlyInput({ inputs, modelInputs }: Signature): Pick<KnownInputs, "unnam
   const [unnamed, ...others] = names;
   if (unnamed === undefined) return {};
   if (others.length === 0) return { unnamed };
-  const example = names.slice(0, 2).map((name) => `${JSON.stringify(name)}: …`);
-  throw invalidArgument(
-    `The rows have no names, and the model takes ${listNames(names)}; send an object for each row: [{${example.join(", ")}}].`,
-  );
+  throw namelessRows(names);
 }
 
 type Specs = readonly TensorSpec[] | undefined;

@@ -66,7 +66,7 @@ export function readInstances(instances: JsonValue, known: KnownInputs, budget: 
   const tensor =
     instances instanceof JsonNumbers
       ? readBlock(instances, dtype, { rules: errors.inValue(name, tensorflowRules, {}), errors })
-      : readPlain(instances as JsonList, dtype, { rules: errors.inValue(name, rules, {}), errors });
+      : readPlain(instances as JsonList, { name, dtype }, { rules: errors.inValue(name, rules, {}), errors });
   return createTensors([[name, tensor]]);
 }
 
@@ -92,10 +92,10 @@ function readBlock(instances: JsonNumbers, dtype: DType, { rules, errors }: Read
   return toJsonTensor(instances, dtype, { ...rules, refuse });
 }
 
-function readPlain(instances: JsonList, dtype: DType, { rules, errors }: Reading): Tensor {
+function readPlain(instances: JsonList, { name, dtype }: NamedDType, { rules, errors }: Reading): Tensor {
   const column = new Column(dtype, { rules, errors });
   for (const [index, instance] of instances.entries()) {
-    if (isNamedInstance(instance)) throw errors.namedRow(index);
+    if (isNamedInstance(instance)) throw errors.namedRow(index, name);
     try {
       column.add(instance);
     } catch (reason) {
@@ -108,7 +108,7 @@ function readPlain(instances: JsonList, dtype: DType, { rules, errors }: Reading
 function readNamed(instances: JsonList, specs: readonly NamedDType[], reading: Reading): Tensors {
   const columns = toColumns(specs, instances[0] as JsonObject, reading);
   for (const [index, instance] of instances.entries()) {
-    if (!isNamedInstance(instance)) throw reading.errors.unnamedRow(index);
+    if (!isNamedInstance(instance)) throw reading.errors.unnamedRow(index, [...columns.keys()]);
     addInstance(columns, instance, { index, errors: reading.errors });
   }
   return createTensors([...columns].map(([name, column]) => [name, column.finish()]));

@@ -37,9 +37,9 @@ export interface RowErrors {
   /** A row whose value has another shape than that of the first row. */
   readonly otherShape: (shape: Shape, expected: Shape) => ServingError;
   /** A row without names below one with names. */
-  readonly unnamedRow: (row: number) => ServingError;
-  /** A row with names below one without. */
-  readonly namedRow: (row: number) => ServingError;
+  readonly unnamedRow: (row: number, known: Names) => ServingError;
+  /** A row with names below one without, which are for this input. */
+  readonly namedRow: (row: number, input: string) => ServingError;
   /** A row with a column that is none of the known ones. */
   readonly unknownColumn: (row: number, name: string, known: Names) => ServingError;
   /** A row that lacks one of the known columns. */
@@ -96,13 +96,18 @@ export const plainErrors: RowErrors = {
   },
   inValue: plainRules,
   inRow: (row, reason, column) => atRow(row, reason, column),
-  otherShape: (shape, expected) =>
-    invalidArgument(`the value is ${shapeText(shape)}; expected ${shapeText(expected)}, as in row 1.`),
-  unnamedRow: (row) =>
-    invalidArgument(
-      `Row ${row + 1} has no names; expected an object with a value for each column, as row 1 is: {"NAME": …}.`,
-    ),
-  namedRow: (row) => invalidArgument(`Row ${row + 1} is an object; expected values without names, as in row 1.`),
+  otherShape(shape, expected) {
+    const text = `the value is ${shapeText(shape)}; expected ${shapeText(expected)}, as in row 1.`;
+    return hintedError("invalid_argument", text, { reason: "WRONG_SHAPE", expected: `[${expected}]` });
+  },
+  unnamedRow(row, known) {
+    const text = `Row ${row + 1} has no names; expected an object with a value for each column, as row 1 is: {"NAME": …}.`;
+    return hintedError("invalid_argument", text, missingInput(known[0], known));
+  },
+  namedRow(row, field) {
+    const text = `Row ${row + 1} is an object; expected values without names, as in row 1.`;
+    return hintedError("invalid_argument", text, { reason: "WRONG_SHAPE", field });
+  },
   unknownColumn(row, name, known) {
     const hint = unknownName("UNKNOWN_INPUT", name, known);
     const text = `Row ${row + 1} has the column ${shown(name)}; expected ${listed(known)}.${meantText(hint.didYouMean)}`;
@@ -123,9 +128,18 @@ export const plainErrors: RowErrors = {
   },
   noRows(_, known) {
     const columns = known.length > 1 ? `, with a value for each of ${listed(known)}` : "";
-    return invalidArgument(`There are no rows; expected one at least${columns}.`);
+    const text = `There are no rows; expected one at least${columns}.`;
+    if (known.length === 0) return invalidArgument(text);
+    return hintedError("invalid_argument", text, missingInput(known[0], known));
   },
 };
+
+/** The error of rows without names for a model that takes several inputs. */
+export function namelessRows(names: Names): ServingError {
+  const example = names.slice(0, 2).map((name) => `${JSON.stringify(name)}: …`);
+  const text = `The rows have no names, and the model takes ${listNames(names)}; send an object for each row: [{${example.join(", ")}}].`;
+  return hintedError("invalid_argument", text, missingInput(names[0], names));
+}
 
 /** The error of a column with texts and others, of which nothing says which are right; `rows` has one of each. */
 export function mixedKinds(name: string, values: readonly JsonValue[], rows: Shape): ServingError {

@@ -105,7 +105,7 @@ function otherLength(row: number, length: number, features: readonly string[]): 
 function repeatedColumn(name: string, features: readonly string[] = []): ServingError {
   const expected = features.length > 0 ? listNames(features) : undefined;
   const text = `The column ${dumpJson(name)} comes twice; expected ${expected ?? "each name"} once.`;
-  return hintedError("invalid_argument", text, { reason: "UNKNOWN_INPUT", field: name, expected });
+  return hintedError("invalid_argument", text, { reason: "WRONG_SHAPE", field: name, expected });
 }
 
 function cellCount(row: JsonValue): number | undefined {

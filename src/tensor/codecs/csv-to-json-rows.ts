@@ -1,3 +1,4 @@
+import { hintedError } from "../../error-info.ts";
 import { invalidArgument } from "../../errors.ts";
 
 /** A text that is missing, among those of a table's column: a byte that is in no UTF-8. */
@@ -69,7 +70,8 @@ function* eachRow(text: string, empty: string, known: readonly CsvColumn[]): Gen
     head ??= headOf(fields, known);
     const { columns, names } = head;
     if (fields.length !== columns) {
-      throw invalidArgument(`Line ${line} of the CSV has ${fields.length} columns; the first row has ${columns}.`);
+      const text = `Line ${line} of the CSV has ${fields.length} columns; the first row has ${columns}.`;
+      throw hintedError("invalid_argument", text, { reason: "WRONG_SHAPE", expected: `[${columns}]` });
     }
     // Most texts lack nothing, and are read once.
     if (fields.some(isDoubtful)) isNumeric ??= numericColumns(text, head);

@@ -184,6 +184,7 @@ describe.skipIf(python === undefined || lacksMlflow !== undefined)("odd rows", {
     ["sklearn", [ROW, { ...ROW, self: "Romw" }], { field: "self", expected: "Paris, Rome", did_you_mean: "Rome" }],
     ["sklearn", [{ ...ROW, zip: null }], { field: "zip", expected: "01234, 98765" }],
     ["sklearn", [{ ...ROW, size: null }], { field: "size", expected: "float64" }],
+    ["sklearn", { ...COLUMNS, age: [1] }, { reason: "WRONG_SHAPE", field: "self", expected: "[1]" }],
     ["mlflow", [{ since: "soon", member: true }], { field: "since", expected: expect.stringContaining("2020-01-31") }],
   ])("that %s refuses have a hint for programs: %j", async (model, rows, hint) => {
     const { reason, field, expected, did_you_mean } = (await post(model, rows)).json;

@@ -176,6 +176,30 @@ it("programs are told the column, what is expected and what was meant", async ()
   expect(await ask("/predict/homes", [WITHOUT])).toMatchObject({ reason: "MISSING_INPUT", field: "zip" });
 });
 
+it.each<[string, string, unknown, Record<string, string | undefined>]>([
+  ["rows of several lengths", "points", [[1, 2, 3], [1, 2]], { reason: "WRONG_SHAPE", expected: "[3]" }],
+  ["lines of several lengths", "points", "1,2,3\n1,2\n", { reason: "WRONG_SHAPE", expected: "[3]" }],
+  [
+    "a frame with a short row",
+    "homes",
+    { dataframe_split: { columns: ["age", "zip"], data: [[1]] } },
+    { reason: "WRONG_SHAPE", expected: "[2]" },
+  ],
+  ["a row without names", "homes", [ROW, 1], { reason: "MISSING_INPUT", field: "age", expected: KNOWN }],
+  ["rows without names", "homes", [[1]], { reason: "MISSING_INPUT", field: "age", expected: KNOWN }],
+  ["a row with names", "points", [[1, 2, 3], ROW], { reason: "WRONG_SHAPE", field: "x" }],
+  ["no rows", "homes", [], { reason: "MISSING_INPUT", field: "age", expected: KNOWN }],
+  [
+    "an object among texts",
+    "homes",
+    { ...COLUMNS, zip: ["a", { b: 1 }] },
+    { reason: "WRONG_DTYPE", field: "zip", expected: "bytes" },
+  ],
+])("programs are told what is wrong with %s", async (_, model, body, hint) => {
+  const { reason, field, expected } = (await ask(`/predict/${model}`, body)) as typeof hint & { status: number };
+  expect({ reason, field, expected }).toEqual({ field: undefined, expected: undefined, ...hint });
+});
+
 it("TensorFlow Serving's own route keeps its texts", async () => {
   expect(await ask("/v1/models/homes:predict", { instances: [ROW, { ...ROW, age: "old" }] })).toEqual({
     status: 400,

@@ -81,7 +81,7 @@ describe("rows of a table", () => {
       }
     };
     expect(hintOf('{"instances": [[2.5, "b"], [1]]}', false)).toEqual({ reason: "WRONG_SHAPE", expected: "[2]" });
-    const twice = { reason: "UNKNOWN_INPUT", field: "n", expected: "n, c" };
+    const twice = { reason: "WRONG_SHAPE", field: "n", expected: "n, c" };
     expect(hintOf('{"instances": [["n", "n"], [1, 2]]}', true)).toEqual(twice);
   });
 
