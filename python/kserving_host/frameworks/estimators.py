@@ -9,7 +9,7 @@ from ..errors import invalid, missing_input
 from ..framework import BaseFramework, one_input
 from ..outputs import name_members
 from .features import features_of_steps
-from .tables import has_pandas, is_numbered, is_table, to_column, to_object_rows, to_table, to_table_of_rows, to_texts, with_missing_texts
+from .tables import has_pandas, is_misnamed, is_numbered, is_table, to_column, to_object_rows, to_table, to_table_of_rows, to_texts, with_missing_texts
 
 
 # Of features, in the log.
@@ -63,6 +63,8 @@ class EstimatorFramework(BaseFramework):
         if names is None and is_numbered(inputs):
             return to_object_rows({name: to_column(name, to_rows({name: array})) for name, array in inputs.items()})
         if not is_table(inputs, count, names):
+            if names is not None and is_misnamed(inputs):
+                self.check_names(inputs, names, names)
             rows = to_rows(inputs)
             # Pipelines ask for columns by the names that they were trained with.
             needs_names = self.checks_columns or (self.has_categories and rows.dtype == object)

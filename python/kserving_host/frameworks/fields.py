@@ -4,7 +4,7 @@ from .. import arrays
 from ..errors import invalid, missing_input
 from ..framework import BaseFramework, one_input
 from .features import of_categories
-from .tables import check_lengths, is_numbered, not_rows, to_column, to_texts
+from .tables import check_lengths, is_misnamed, is_numbered, not_rows, to_column, to_texts
 
 
 class FieldFramework(BaseFramework):
@@ -41,6 +41,8 @@ class FieldFramework(BaseFramework):
         if is_numbered(inputs) and len(inputs) == len(names):
             inputs = dict(zip(names, inputs.values()))
         if len(inputs) == 1 and (next(iter(inputs)) not in self.fields or len(names) > 1):
+            if is_misnamed(inputs):
+                self.check_names(inputs, names, names)
             array = _values(one_input(inputs))
             if array.ndim != 2 or array.shape[1] != len(names):
                 raise not_rows(f"{', '.join(names)}, or rows of these {len(names)}", len(names), array)

@@ -22,6 +22,12 @@ def is_table(inputs, count, names):
     return names is not None and name in names and getattr(array, "ndim", 2) <= 1
 
 
+def is_misnamed(inputs):
+    """Whether the only input is a column, of a name that is not the server's own for rows without names."""
+    name, array = next(iter(inputs.items()))
+    return len(inputs) == 1 and name not in ("input", "inputs") and getattr(array, "ndim", 2) <= 1
+
+
 def to_column(name, values):
     """The flat array of an input with one value for each row, of shape [n] or [n, 1]; one value alone is that of one row."""
     if values.ndim <= 1 or (values.ndim == 2 and values.shape[1] == 1):

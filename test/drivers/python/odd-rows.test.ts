@@ -35,6 +35,7 @@ joblib.dump(make_pipeline(columns, LogisticRegression()).fit(frame, target), at(
 lenient = make_column_transformer((OneHotEncoder(handle_unknown="ignore"), ["self"]), (OneHotEncoder(), ["zip"]))
 joblib.dump(make_pipeline(lenient, LogisticRegression()).fit(frame[["self", "zip"]], target), at("lenient.joblib"))
 silent = make_column_transformer((FunctionTransformer(pd.DataFrame.isin, kw_args={"values": ["01234", "A1"]}), ["zip"]), remainder="passthrough")
+joblib.dump(LogisticRegression().fit(frame[["age"]], target), at("one.joblib"))
 joblib.dump(make_pipeline(silent, LogisticRegression()).fit(frame[["age", "zip"]], target), at("silent.joblib"))
 categories = frame.astype({"self": "category", "zip": "category"})
 lightgbm.LGBMClassifier(n_estimators=5, n_jobs=1, verbose=-1).fit(categories, target).booster_.save_model(at("columns.lgb"))
@@ -78,6 +79,7 @@ const serve = shareServer(() => {
     models: {
       sklearn: of("sklearn", "columns.joblib", { ...own, allow_pickle: "true" }),
       lenient: of("sklearn", "lenient.joblib", { ...own, allow_pickle: "true" }),
+      one: of("sklearn", "one.joblib", { ...own, allow_pickle: "true" }),
       silent: of("sklearn", "silent.joblib", { ...own, allow_pickle: "true" }),
       lightgbm: of("lightgbm", "columns.lgb", own),
       catboost: of("catboost", "columns.cbm", own),
@@ -178,6 +180,14 @@ describe.skipIf(python === undefined || lacksMlflow !== undefined)("odd rows", {
     const row = { self: "Oslo", zip: "01234" };
     expect(await ask("lenient", [row, { ...row, zip: "7" }])).toBe(expected);
     expect(await ask("lenient", [row])).toHaveLength(1);
+  });
+
+  it("of one column of another name are refused with the name that was meant, and rows without names are taken", async () => {
+    const meant = '400 The model has no input "agee". Did you mean "age"? It has age.';
+    for (const body of [[{ agee: 1 }], { agee: [1] }, "agee\n1\n"]) expect(await ask("one", body)).toBe(meant);
+    const several = await ask("sklearn", [{ agee: 1 }]);
+    expect(several).toBe('400 The model has no input "agee". Did you mean "age"? It has age, self, zip, member, size.');
+    for (const body of [[{ age: 1 }], { age: [1] }, "age\n1\n", [[1]]]) expect(await ask("one", body)).toHaveLength(1);
   });
 
   it.each([
