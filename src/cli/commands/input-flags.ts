@@ -73,7 +73,7 @@ async function hasRowsOf(name: string, flag: string): Promise<boolean> {
   }
   // Other files may be read once alone, such as a pipe.
   const rows = /^(?!@)|\.json$/i.test(flag) && (await readValue(flag, flag));
-  return Array.isArray(rows) && rows.length > 0 && rows.every((row) => isPlainObject(row) && Object.hasOwn(row, name));
+  return Array.isArray(rows) && rows.some((row) => isPlainObject(row) && Object.hasOwn(row, name));
 }
 
 const CSV_FILE = /^@.*\.csv$/i;
@@ -166,6 +166,11 @@ async function readParquet(path: string, python?: string): Promise<Buffer> {
   );
 }
 
+/** A column with NaN for the numbers that are missing. */
+function withMissing(column: readonly Value[]): readonly Value[] {
+  return column.some((value) => typeof value === "number") ? column.map((value) => value ?? Number.NaN) : column;
+}
+
 /** Rows of several columns, or the values of one. */
 function rowsOfColumns(columns: readonly (readonly Value[])[]): Value {
   const [first = [], ...others] = columns;
@@ -174,8 +179,10 @@ function rowsOfColumns(columns: readonly (readonly Value[])[]): Value {
 
 async function readValueFile(path: string, python?: string): Promise<Value> {
   const bytes = await readBytes(path);
-  if (/\.parquet$/i.test(path))
-    return rowsOfColumns(Object.values(JSON.parse(String(await readParquet(path, python)))));
+  if (/\.parquet$/i.test(path)) {
+    const columns: readonly (readonly Value[])[] = Object.values(JSON.parse(String(await readParquet(path, python))));
+    return rowsOfColumns(columns.map(withMissing));
+  }
   if (/\.npy$/i.test(path)) return readNpy(bytes);
   if (/\.json$/i.test(path)) return parseJson(bytes.toString(), `"${path}"`);
   if (/\.csv$/i.test(path)) return csvValues(bytes.toString());

@@ -104,6 +104,7 @@ test("the rows of a table with one column are told from other values by its name
     expect({ ...(await readInputs([flag], signature)) }).toEqual(rows);
   for (const flag of [`@${at("x.csv")}`, `@${at("x.json")}`, "[1,2.5]"])
     expect({ ...(await readInputs([flag], signature)) }).toEqual({ n: [1, 2.5] });
+  await expect(readInputs(['[{"n":1},{}]'], signature)).rejects.toThrow('Row 2 has no value for the column "n"');
 });
 
 test("a row of a table with too few values is refused, with the columns", async () => {
@@ -123,13 +124,14 @@ const MAKE_PARQUET = `
 import sys, pyarrow, pyarrow.parquet
 table = pyarrow.table({"city": ["Rome", None, "nan", 'a "b",\\nc'], "age": [30.5, None, 0.1, 7.0]})
 pyarrow.parquet.write_table(table, sys.argv[1])
-pyarrow.parquet.write_table(pyarrow.table({"x": [1.0, 2.5]}), sys.argv[2])`;
+pyarrow.parquet.write_table(pyarrow.table({"x": [1.0, 2.5]}), sys.argv[2])
+pyarrow.parquet.write_table(pyarrow.table({"n": [1.0, None]}), sys.argv[3])`;
 
 test.runIf(hasArrow)(
   "Parquet has the rows of a model of tables, with missing values and texts of any kind, or values",
   async () => {
     const [rows, values] = [at("rows.parquet"), at("x.parquet")];
-    execFileSync(PYTHON, ["-c", MAKE_PARQUET, rows, values]);
+    execFileSync(PYTHON, ["-c", MAKE_PARQUET, rows, values, at("n.parquet")]);
     const options = [`python=${PYTHON}`];
     const column = { shape: [-1] } as const;
     const columns = [
@@ -141,6 +143,8 @@ test.runIf(hasArrow)(
     const texts = [Buffer.from("Rome"), Uint8Array.of(0xff), Buffer.from("nan"), Buffer.from('a "b",\nc')];
     expect(city).toMatchObject({ dtype: "bytes", data: texts.map(toBytes) });
     expect({ ...(await readInputs([`x=@${values}`], {}, options)) }).toEqual({ x: [1, 2.5] });
+    const one = { inputs: [{ name: "n", dtype: "float32", shape: [-1] }] } as const;
+    expect({ ...(await readInputs([`@${at("n.parquet")}`], one, options)) }).toEqual({ n: [1, Number.NaN] });
     const broken = readInputs([`x=@${at("broken.parquet")}`], {}, options);
     await expect(broken).rejects.toThrow(/broken\.parquet" is no Parquet that pyarrow reads: .*[Pp]arquet/);
   },
