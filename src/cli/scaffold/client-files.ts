@@ -84,7 +84,7 @@ const readme = (address: string, program: string) => `# A client of served model
 
 It has the client of the kserving that wrote it, by a link. Elsewhere the client's own package is enough, which is less
 than 1 MB. Once it is published: after \`npm uninstall kserving && npm install kserving-client\` import from
-\`kserving-client\` in both files. Until then \`npm pack ./packages/client\` in a clone of kserving makes the file to install.
+\`kserving-client\` in both files. Until then \`npm ci && npm pack ./packages/client\` in a clone of kserving makes the file to install.
 
 Where the models change, write their types again: \`npx --no kserving client ${address} --out models.d.ts\`
 `;
