@@ -14,15 +14,8 @@ export interface DeclaredOutputs {
  * what gave it; undefined for one that has those names, dtypes and shapes.
  */
 export function outputMismatch(outputs: Tensors, { declared, needed }: DeclaredOutputs): string | undefined {
-  const names = declared.map(({ name }) => name);
-  const missing = (needed ?? names).filter((name) => !Object.hasOwn(outputs, name));
-  const others = Object.keys(outputs).filter((name) => !names.includes(name));
-  if (missing.length > 0) return `did not return the declared ${quoted(missing)}, but ${cameText(others, missing)}`;
-  const [extra] = others;
-  if (extra !== undefined) {
-    const left = names.filter((name) => !Object.hasOwn(outputs, name));
-    return `returned "${cut(extra)}"${meant(extra, left)}, which is not declared; declared are ${formatSpecs(declared.slice(0, MAX_NAMES)) || "none"}${more(declared)}`;
-  }
+  const mismatch = nameMismatch(Object.keys(outputs), { declared, needed });
+  if (mismatch !== undefined) return mismatch;
   const wrong = declared.find(({ name, dtype, shape }) => {
     const tensor = outputs[name];
     return tensor && (tensor.dtype !== dtype || (shape !== undefined && !fitsShape(tensor.shape, shape)));
@@ -30,6 +23,18 @@ export function outputMismatch(outputs: Tensors, { declared, needed }: DeclaredO
   const came = wrong && outputs[wrong.name];
   if (wrong === undefined || came === undefined) return undefined;
   return `returned "${wrong.name}" as ${came.dtype}${formatShape(came.shape)}; declared is ${wrong.dtype}${formatShape(wrong.shape)}`;
+}
+
+/** The first way in which the names of an answer differ from those that are declared, as {@link outputMismatch}. */
+export function nameMismatch(came: readonly string[], { declared, needed }: DeclaredOutputs): string | undefined {
+  const names = declared.map(({ name }) => name);
+  const missing = (needed ?? names).filter((name) => !came.includes(name));
+  const others = came.filter((name) => !names.includes(name));
+  if (missing.length > 0) return `did not return the declared ${quoted(missing)}, but ${cameText(others, missing)}`;
+  const [extra] = others;
+  if (extra === undefined) return undefined;
+  const left = names.filter((name) => !came.includes(name));
+  return `returned "${cut(extra)}"${meant(extra, left)}, which is not declared; declared are ${formatSpecs(declared.slice(0, MAX_NAMES)) || "none"}${more(declared)}`;
 }
 
 /** Names that come from a user's code, as a message has them. */

@@ -149,7 +149,7 @@ export class PartedAnswers {
     const { outputs: declared, collect } = this.#parts.hooks ?? {};
     const hooks = ctx && { outputs: isPart && collect !== undefined ? undefined : declared, isPart };
     const sealJson = () =>
-      ctx === undefined ? sealTensors(step, request) : sealJsonOutputs(step, request.call.signal);
+      hooks === undefined ? sealTensors(step, request) : sealJsonOutputs(step, hooks, request.call.signal);
     const outputs = request.inputs.kind === "json" ? await sealJson() : sealOutputs(step, request, hooks);
     return toAnswer(this.#parts.served, request, { outputs, ...(isFirst && ctx && checkResponse(ctx.response)) });
   }

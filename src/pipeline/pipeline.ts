@@ -102,7 +102,7 @@ export class Pipeline {
           : stages.runProcess(process, inputs, { request, ctx });
       const step = await last;
       if (payload.kind === "tensors") return this.#seal(step, request, ctx);
-      return this.#toAnswer(await sealJsonOutputs(step, request.call.signal), request, ctx);
+      return this.#toAnswer(await sealJsonOutputs(step, hooks, request.call.signal), request, ctx);
     } finally {
       streams.leave();
       release?.(ctx);

@@ -1,9 +1,10 @@
 import { publicText, ServingError } from "../errors.ts";
 import type { HookSet } from "../hooks/hook-set.ts";
-import { outputMismatch } from "../models/check-outputs.ts";
+import { nameMismatch, outputMismatch } from "../models/check-outputs.ts";
 import type { CancelSignal } from "../platform/async/cancel-source.ts";
 import type { Values } from "../tensor/plain-value.ts";
 import { assertOutputs } from "../tensor/signature/choose-signature.ts";
+import { isObject } from "../tensor/record.ts";
 import type { TensorSpec } from "../tensor/signature/signature.ts";
 import { createTensors, type Tensor, type Tensors } from "../tensor/tensor.ts";
 import { type Payload, sealJsonInTurns, sealPayload } from "./payload.ts";
@@ -43,7 +44,9 @@ export function sealOutputs(step: Step, { inputs, outputs }: Asked, hooks: Decla
 }
 
 /** {@link sealOutputs} for a request in JSON that hooks answer; in turns where there is much to write. */
-export async function sealJsonOutputs({ values, giver }: Step, signal: CancelSignal): Promise<Payload> {
+export async function sealJsonOutputs(step: Step, hooks: Declared, signal: CancelSignal): Promise<Payload> {
+  checkDeclaredNames(step, hooks);
+  const { values, giver } = step;
   try {
     return { kind: "json", json: await sealJsonInTurns(values, signal) };
   } catch (reason) {
@@ -71,6 +74,16 @@ function checkDeclared(
   if (outputs === undefined || giver === undefined || sealed.kind === "json") return;
   const needed = isPart ? [] : isOfModel ? asked : undefined;
   const mismatch = outputMismatch(sealed.tensors, { declared: outputs, needed });
+  if (mismatch !== undefined) throw new ServingError("internal", `${giver} ${mismatch}.`);
+}
+
+/** Values in JSON have no dtypes: their names alone are compared. A model may give others behind the last hook. */
+function checkDeclaredNames({ values, giver, isOfModel = false }: Step, { outputs, isPart = false }: Declared): void {
+  if (outputs === undefined || giver === undefined || !isObject(values)) return;
+  const isChecked = (name: string) => !isOfModel || outputs.some((spec) => spec.name === name);
+  // JSON leaves out what is undefined.
+  const came = Object.keys(values).filter((name) => values[name] !== undefined && isChecked(name));
+  const mismatch = nameMismatch(came, { declared: outputs, needed: isPart ? [] : undefined });
   if (mismatch !== undefined) throw new ServingError("internal", `${giver} ${mismatch}.`);
 }
 

@@ -72,6 +72,31 @@ describe("an answer that lacks an output which its hooks declare", () => {
     ).toEqual([{ outputs: "a" }, { outputs: 0.5 }]);
   });
 
+  it.each([
+    ['{ lable: "a", score: 1 }', /^The hook process did not return the declared output "label", but "lable" \(did you/],
+    ['{ label: "a", score: undefined }', /did not return the declared output "score", but nothing else\.$/],
+    ['{ label: "a", score: 1, extra: 2 }', /^The hook process returned "extra", which is not declared; declared are label/],
+    ['{ label: 7, score: "high" }', undefined],
+  ])("is one in JSON by its names: %s", async (values, message) => {
+    const file = join(tempFolder({ "hooks.mjs": `${declared}\nexport const process = () => (${values});` }), "hooks.mjs");
+    const { httpUrl } = await startServer({ stages: [{ driver: "null" }], hooks: file });
+    const response = await fetch(`${httpUrl}/serving-proxy`, { method: "POST", body: '{"x": 1}' });
+    const answer = (await response.json()) as { error?: string };
+    if (message === undefined) expect([response.status, answer]).toEqual([200, { label: 7, score: "high" }]);
+    else expect([response.status, answer.error]).toEqual([500, expect.stringMatching(message)]);
+  });
+
+  it("is one in JSON of a model behind hooks that lacks an output, and not one with others", async () => {
+    const answerTo = async (body: string) => {
+      const file = join(tempFolder({ "hooks.mjs": `${declared}\nexport const preprocess = (inputs) => inputs;` }), "hooks.mjs");
+      const echo = join(tempFolder({ "echo.mjs": ECHO }), "echo.mjs");
+      const { httpUrl } = await startServer({ stages: [{ driver: echo }], hooks: file });
+      return fetch(`${httpUrl}/serving-proxy`, { method: "POST", body });
+    };
+    expect((await answerTo('{"label": "a", "score": 1, "extra": 2}')).status).toBe(200);
+    expect((await answerTo('{"label": "a"}')).status).toBe(500);
+  });
+
   it("is what a stream has before collect, of which the whole is declared", async () => {
     const parts = "export const process = async function* () { yield { letter: 1 }; };";
     const collect = 'export const collect = () => ({ label: "a", score: 1 });';
