@@ -1,5 +1,5 @@
 import { shellQuoted, shellWord } from "../platform/text/terminal.ts";
-import { MISSING_TEXT } from "../tensor/codecs/csv-to-json-rows.ts";
+import { MISSING_TEXT } from "../tensor/codecs/csv.ts";
 import type { Element, FormTensor } from "./form-tensor.ts";
 
 /** A program's language. */

@@ -1,5 +1,5 @@
 import type { PageColumn, PageExampleInput, PageTable, PageTensor } from "../protocols/page/page-data.ts";
-import { csvFields, isMissing, MISSING_TEXT } from "../tensor/codecs/csv-to-json-rows.ts";
+import { csvFields, isMissing, MISSING_TEXT } from "../tensor/codecs/csv.ts";
 import { isObject } from "../tensor/record.ts";
 import type { Element, FormTensor } from "./form-tensor.ts";
 import { parseElement } from "./parse-values.ts";

@@ -1,5 +1,6 @@
 import { type ErrorHint, hintedError, hintMembers } from "../error-info.ts";
 import { invalidArgument, ServingError } from "../errors.ts";
+import { misspelt } from "../platform/text/nearest.ts";
 import { shorten } from "../platform/text/shorten.ts";
 import type { ServableDescription } from "../serving/servable-description.ts";
 import { chooseSignature } from "../tensor/signature/choose-signature.ts";
@@ -71,10 +72,11 @@ export function errorOfNamedRows(
   const [only, ...others] = knownInputs(chooseSignature(signature, signatures)?.spec ?? {}) ?? [];
   if (!(reason instanceof ServingError) || only === undefined || others.length > 0) return reason;
   const { code, message, details } = reason;
-  const { reason: fault = "", did_you_mean: meant } = hintMembers(details) ?? {};
+  const { reason: fault = "", field = "" } = hintMembers(details) ?? {};
   // An input of one value for each row is the column of its name.
-  const isOther = only.shape?.length !== 1 && ["MISSING_INPUT", "UNKNOWN_INPUT"].includes(fault);
-  if (!isOther || meant !== undefined) return reason;
+  const isColumn = only.shape?.length === 1;
+  const isMeant = fault === "UNKNOWN_INPUT" && misspelt(field, [only.name]) !== undefined;
+  if (isColumn || isMeant || (fault !== "UNKNOWN_INPUT" && fault !== "MISSING_INPUT")) return reason;
   const remedy = isCsv ? "the rows without a line of names" : 'the rows as lists: {"instances": [[…], …]}';
   const advice = `The model's only input is the tensor ${shorten(only.name, MOST_SHOWN)}; send ${remedy}.`;
   return new ServingError(code, `${message} ${advice}`, { details, cause: reason });

@@ -75,10 +75,16 @@ describe("an answer that lacks an output which its hooks declare", () => {
   it.each([
     ['{ lable: "a", score: 1 }', /^The hook process did not return the declared output "label", but "lable" \(did you/],
     ['{ label: "a", score: undefined }', /did not return the declared output "score", but nothing else\.$/],
-    ['{ label: "a", score: 1, extra: 2 }', /^The hook process returned "extra", which is not declared; declared are label/],
+    [
+      '{ label: "a", score: 1, extra: 2 }',
+      /^The hook process returned "extra", which is not declared; declared are label/,
+    ],
     ['{ label: 7, score: "high" }', undefined],
   ])("is one in JSON by its names: %s", async (values, message) => {
-    const file = join(tempFolder({ "hooks.mjs": `${declared}\nexport const process = () => (${values});` }), "hooks.mjs");
+    const file = join(
+      tempFolder({ "hooks.mjs": `${declared}\nexport const process = () => (${values});` }),
+      "hooks.mjs",
+    );
     const { httpUrl } = await startServer({ stages: [{ driver: "null" }], hooks: file });
     const response = await fetch(`${httpUrl}/serving-proxy`, { method: "POST", body: '{"x": 1}' });
     const answer = (await response.json()) as { error?: string };
@@ -88,7 +94,10 @@ describe("an answer that lacks an output which its hooks declare", () => {
 
   it("is one in JSON of a model behind hooks that lacks an output, and not one with others", async () => {
     const answerTo = async (body: string) => {
-      const file = join(tempFolder({ "hooks.mjs": `${declared}\nexport const preprocess = (inputs) => inputs;` }), "hooks.mjs");
+      const file = join(
+        tempFolder({ "hooks.mjs": `${declared}\nexport const preprocess = (inputs) => inputs;` }),
+        "hooks.mjs",
+      );
       const echo = join(tempFolder({ "echo.mjs": ECHO }), "echo.mjs");
       const { httpUrl } = await startServer({ stages: [{ driver: echo }], hooks: file });
       return fetch(`${httpUrl}/serving-proxy`, { method: "POST", body });

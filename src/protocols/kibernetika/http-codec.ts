@@ -147,7 +147,10 @@ export async function readPlainRequest(
   const root = createRecord<JsonValue>();
   if (sole) root.instances = parseJson(sole.rows, budget, { before: sole.start });
   else root[form] = parsePlain(body, form, budget);
-  return { body, parsed: { root, signature: signature || sole?.signature || "", outputFilter: [], budget, ...ofValues } };
+  return {
+    body,
+    parsed: { root, signature: signature || sole?.signature || "", outputFilter: [], budget, ...ofValues },
+  };
 }
 
 interface PlainBody extends PlainChoice {

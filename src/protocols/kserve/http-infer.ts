@@ -7,7 +7,7 @@ import type { HttpAnswer } from "../../proxy/http-route.ts";
 import { partForm } from "../../proxy/part-form.ts";
 import type { CallOptions, Lease } from "../../serving/inference-service.ts";
 import type { ServableDescription } from "../../serving/servable-description.ts";
-import { MISSING_TEXT } from "../../tensor/codecs/csv-to-json-rows.ts";
+import { MISSING_TEXT } from "../../tensor/codecs/csv.ts";
 import type { JsonWriter } from "../../tensor/codecs/json/json-writer.ts";
 import { textAnswer } from "../text-answer.ts";
 import { decodeGenerate, decodeGenerateJob, type GenerateRequest, generateInputs } from "./generate-request.ts";

@@ -211,8 +211,7 @@ function rulesOf(name: string, { encodedInput }: ReadDataOptions): JsonTensorRul
   return {
     ...rules,
     text: (text) => (name === encodedInput ? bytesOf(name, text) : text),
-    object: (object, path) =>
-      isBase64Object(object) ? bytesOf(name, String(object.b64)) : rules.object(object, path),
+    object: (object, path) => (isBase64Object(object) ? bytesOf(name, String(object.b64)) : rules.object(object, path)),
   };
 }
 

@@ -2,7 +2,7 @@ import { invalidArgument } from "../../errors.ts";
 import { defineJob } from "../../platform/codec-host/job.ts";
 import { DecodeBudget } from "../../platform/limits/memory/decode-budget.ts";
 import type { ServableDescription } from "../../serving/servable-description.ts";
-import { MISSING_TEXT } from "../../tensor/codecs/csv-to-json-rows.ts";
+import { MISSING_TEXT } from "../../tensor/codecs/csv.ts";
 import { parseJson } from "../../tensor/codecs/json/json-reader.ts";
 import { type JsonTensorRules, toJsonTensor } from "../../tensor/codecs/json/json-tensor.ts";
 import {
@@ -63,7 +63,11 @@ export interface ValuesForm {
 /** Parses the body of a predict request of a form. */
 export function parsePredictBody(body: Uint8Array, budget: DecodeBudget, form: ValuesForm = {}): PredictBody {
   if (body.length === 0) throw invalidArgument("JSON Parse error: The document is empty");
-  return { budget, ...form, ...toPredictBody(parseJson(body, budget, { ignoreTrailing: true, before: form.before }), budget) };
+  return {
+    budget,
+    ...form,
+    ...toPredictBody(parseJson(body, budget, { ignoreTrailing: true, before: form.before }), budget),
+  };
 }
 
 function toPredictBody(

@@ -2,7 +2,7 @@ import { hintedError, listNames } from "../../error-info.ts";
 import { invalidArgument, type ServingError } from "../../errors.ts";
 import type { DecodeBudget } from "../../platform/limits/memory/decode-budget.ts";
 import { misspelt } from "../../platform/text/nearest.ts";
-import { isMissing } from "../../tensor/codecs/csv-to-json-rows.ts";
+import { isMissing } from "../../tensor/codecs/csv.ts";
 import {
   CONTAINER_BYTES,
   dumpJson,
@@ -89,7 +89,8 @@ function refuseOtherLength(instances: JsonList, features: readonly string[]): vo
 }
 
 function noRow(row: number, instance: JsonValue, features: readonly string[]): ServingError {
-  const what = isJsonList(instance) || instance instanceof JsonNumbers ? "has lists or objects among its values" : "is no list";
+  const what =
+    isJsonList(instance) || instance instanceof JsonNumbers ? "has lists or objects among its values" : "is no list";
   const text = `Row ${row + 1} ${what}; expected a value for each of ${listNames(features)}, as the names before the rows.`;
   return hintedError("invalid_argument", text, { reason: "WRONG_SHAPE", expected: `[${features.length}]` });
 }

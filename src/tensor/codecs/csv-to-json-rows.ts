@@ -1,26 +1,9 @@
 import { hintedError } from "../../error-info.ts";
-import { invalidArgument } from "../../errors.ts";
-
-/** A text that is missing, among those of a table's column: a byte that is in no UTF-8. */
-export const MISSING_TEXT: Uint8Array = Uint8Array.of(0xff);
-
-/** Texts that pandas takes for missing values when it reads CSV. */
-const MISSING_TEXTS: ReadonlySet<string> = new Set([
-  ...["", "nan", "NaN", "-nan", "-NaN", "NA", "N/A", "n/a", "#N/A", "#NA", "<NA>"],
-  ...["null", "NULL", "None", "#N/A N/A", "1.#IND", "1.#QNAN", "-1.#IND", "-1.#QNAN"],
-]);
-
-/** Checks that a field of CSV means a missing value, as for pandas. */
-export function isMissing(field: string): boolean {
-  return MISSING_TEXTS.has(field);
-}
+import { isQuoted, plainText, readRows } from "./csv.ts";
 
 /** A number as JSON has it, or one of the names that TensorFlow Serving's JSON takes in addition. */
 const NUMBER = /^[-+]?(?:\d+(?:\.\d*)?|\.\d+)(?:e[-+]?\d+)?$/i;
 const JSON_NUMBER = /^-?(?:0|[1-9]\d*)(?:\.\d+)?(?:e[-+]?\d+)?$/i;
-
-/** More texts than these in a list could take more memory than a codec thread has, which would end the process. */
-const MAX_COLUMNS = 8 * 1024 * 1024;
 
 /** Fields that are missing numbers in a column of numbers, as pandas has them. */
 const MISSING = /^(?:[-+]?nan|<?na>?|n\/a|#n\/a|null|none|)$/i;
@@ -143,7 +126,7 @@ function ofKind(field: string, kind: CsvColumn["kind"] | undefined, empty: strin
   // Texts of digits make no numbers of the missing ones beside them.
   if (kind === "text") return field.trim() === "" ? empty : JSON.stringify(plainText(field));
   const text = plainText(field).trim();
-  if (text === "") return isQuoted(field) || kind === "truth" ? empty : undefined;
+  if (text === "" && isQuoted(field)) return empty;
   if (kind === "assumed" && isQuoted(field)) return undefined;
   const word = WORD_OF_TRUTH.exec(text);
   if (word !== null) return String(kind === "truth" ? word[1] !== undefined : Number(word[1] !== undefined));
@@ -152,10 +135,6 @@ function ofKind(field: string, kind: CsvColumn["kind"] | undefined, empty: strin
   if (kind === "truth") return text === "0" || text === "1" ? String(text === "1") : undefined;
   if (INFINITE.test(text)) return infinityOf(text);
   return isQuoted(field) && NUMBER.test(text) && !LEADING_ZERO.test(text) ? toJson(text, false, empty) : undefined;
-}
-
-function isQuoted(field: string): boolean {
-  return field.startsWith('"');
 }
 
 function isDoubtful(field: string): boolean {
@@ -172,7 +151,7 @@ const HAS_TEXT = 2;
  */
 function numericColumns(text: string, { columns, names }: Head): (index: number) => boolean {
   const rows = readRows(text);
-  const first = rows.next().value?.fields ?? [];
+  const first: readonly string[] = rows.next().value?.fields ?? [];
   const found = new Uint8Array(columns);
   for (const { fields } of rows)
     for (let index = 0; index < fields.length; index++) found[index]! |= kindOfWord(fields[index]!.trim());
@@ -189,78 +168,8 @@ function kindOfWord(word: string): number {
   return MISSING.test(word) ? 0 : HAS_TEXT;
 }
 
-/** The fields of each row as texts, without their quotes. Throws `invalid_argument` for a quote that is not closed. */
-export function* csvFields(text: string): Generator<readonly string[]> {
-  for (const { fields } of readRows(text)) yield fields.map(plainText);
-}
-
-function plainText(field: string): string {
-  return isQuoted(field) ? unquoted(field) : field.trim();
-}
-
-function unquoted(field: string): string {
-  return field.slice(1, -1).replaceAll('""', '"');
-}
-
-interface Row {
-  /** As they are written. */
-  readonly fields: readonly string[];
-  readonly line: number;
-}
-
-function* readRows(text: string): Generator<Row> {
-  let at = text.startsWith("\ufeff") ? 1 : 0;
-  let fields: string[] = [];
-  let [first, line] = [1, 1];
-  while (at < text.length || fields.length > 0) {
-    const end = endOfField(text, at);
-    const separator = separatorAt(text, end);
-    if (separator === undefined)
-      throw invalidArgument(`Line ${line} of the CSV has a quote that is not closed, or not alone.`);
-    const field = text.slice(at, end);
-    line += lineBreaks(field);
-    if (fields.push(field) > MAX_COLUMNS)
-      throw invalidArgument(`Line ${first} of the CSV has more than ${MAX_COLUMNS} columns; send fewer.`);
-    at = end + separator.length;
-    if (separator === ",") continue;
-    line++;
-    // An empty line is not a row.
-    if (fields.length > 1 || field !== "") yield { fields, line: first };
-    fields = [];
-    first = line;
-  }
-}
-
-/** By hand, as a regular expression would need more stack than there is for a field of megabytes. */
-function endOfField(text: string, start: number): number {
-  if (text[start] === '"') return endOfQuoted(text, start);
-  let end = start;
-  while (end < text.length && separatorAt(text, end) === undefined) end++;
-  return end;
-}
-
-/** A quote within a quoted field is doubled. */
-function endOfQuoted(text: string, start: number): number {
-  let end = text.indexOf('"', start + 1);
-  while (end >= 0 && text[end + 1] === '"') end = text.indexOf('"', end + 2);
-  return end < 0 ? start : end + 1;
-}
-
-/** The separator at this place, empty at the end of the text; undefined within a field. */
-function separatorAt(text: string, at: number): string | undefined {
-  if (at >= text.length) return "";
-  if (text[at] === "," || text[at] === "\n") return text[at];
-  return text.startsWith("\r\n", at) ? "\r\n" : undefined;
-}
-
-function lineBreaks(field: string): number {
-  let count = 0;
-  for (let at = field.indexOf("\n"); at >= 0; at = field.indexOf("\n", at + 1)) count++;
-  return count;
-}
-
 function toJson(field: string, isNumeric: boolean, empty: string): string {
-  if (isQuoted(field)) return JSON.stringify(unquoted(field));
+  if (isQuoted(field)) return JSON.stringify(plainText(field));
   const text = field.trim();
   if (JSON_NUMBER.test(text)) return text;
   if (NUMBER.test(text)) return JSON.stringify(Number(text));

@@ -217,7 +217,12 @@ describe("POST /predict", () => {
   test("says where in the body its JSON is malformed", async () => {
     const { httpUrl } = await startServer(ECHO);
     const many = new Array(40_000).fill("[1, 2]").join();
-    for (const body of ['{"instances": [[1, 2], [3 4]]}', `{"instances": [${many}, [3 4]]}`, `[${many}, [3 4]]`, `{"x": [${many}, [3 4]]}`])
+    for (const body of [
+      '{"instances": [[1, 2], [3 4]]}',
+      `{"instances": [${many}, [3 4]]}`,
+      `[${many}, [3 4]]`,
+      `{"x": [${many}, [3 4]]}`,
+    ])
       expect(await errorOf(post(`${httpUrl}/predict`, body, JSON_TYPE))).toEqual([
         400,
         `JSON Parse error: Missing a comma or ']' after an array element. at offset: ${body.indexOf("4]]")}`,
@@ -225,9 +230,16 @@ describe("POST /predict", () => {
   });
 
   test("says of rows with names how those of a tensor are sent, and takes them so", async () => {
-    const taking = (...inputs: TensorSpec[]) => ({ driver: "null", hooks: { inputs, process: (given: Tensors) => given } });
+    const taking = (...inputs: TensorSpec[]) => ({
+      driver: "null",
+      hooks: { inputs, process: (given: Tensors) => given },
+    });
     const of = (name: string, ...shape: number[]) => ({ name, dtype: "float32", shape }) as const;
-    const models = { points: taking(of("x", -1, 2)), two: taking(of("x", -1), of("y", -1)), ages: taking(of("age", -1)) };
+    const models = {
+      points: taking(of("x", -1, 2)),
+      two: taking(of("x", -1), of("y", -1)),
+      ages: taking(of("age", -1)),
+    };
     const { httpUrl } = await startServer({ models });
     const send = (body: string, type: string, model = "points") =>
       post(`${httpUrl}/predict/${model}`, body, { "content-type": type });
@@ -253,10 +265,28 @@ describe("POST /predict", () => {
   });
 
   test.each([
-    ["a misspelt column", "ages", "application/json", '{"dataframe_records": [{"agee": 1}]}', /^Row 1 has .* mean "age"\?$/],
+    [
+      "a misspelt column",
+      "ages",
+      "application/json",
+      '{"dataframe_records": [{"agee": 1}]}',
+      /^Row 1 has .* mean "age"\?$/,
+    ],
     ["another column", "ages", "text/csv", "years\n1\n", /^"age" is missing; expected age\.$/],
-    ["a column that comes twice", "ages", "text/csv", "age,age\n1,2\n", /^The column "age" comes twice; expected age once\.$/],
-    ["a misspelt tensor", "points", "application/json", '{"dataframe_records": [{"xx": [1, 2]}]}', /^Row 1 .* mean "x"\?$/],
+    [
+      "a column that comes twice",
+      "ages",
+      "text/csv",
+      "age,age\n1,2\n",
+      /^The column "age" comes twice; expected age once\.$/,
+    ],
+    [
+      "a misspelt tensor",
+      "points",
+      "application/json",
+      '{"dataframe_records": [{"xx": [1, 2]}]}',
+      /^Row 1 .* mean "x"\?$/,
+    ],
   ])("has one remedy for %s", async (_, model, type, body, message) => {
     const taking = (name: string, ...shape: number[]) => {
       const inputs = [{ name, dtype: "float32" as const, shape }];

@@ -4,7 +4,7 @@ import { hintMembers } from "../../../src/error-info.ts";
 import { ServingError } from "../../../src/errors.ts";
 import { DecodeBudget } from "../../../src/platform/limits/memory/decode-budget.ts";
 import { parsePredictBody, readInputs } from "../../../src/protocols/tensorflow-serving/http-request.ts";
-import { MISSING_TEXT } from "../../../src/tensor/codecs/csv-to-json-rows.ts";
+import { MISSING_TEXT } from "../../../src/tensor/codecs/csv.ts";
 import type { Signature } from "../../../src/tensor/signature/signature.ts";
 import { ampleBudget } from "../../proxy/ample-budget.ts";
 
@@ -88,9 +88,13 @@ describe("rows of a table", () => {
   it("name a text and a number in a column of which neither is known to be wrong", () => {
     const columns = [{ name: "zip", dtype: "float64", shape: [-1], isAssumed: true } as const];
     const guess: Signature = { isTabular: true, suggestedInputs: columns };
-    const refuse = (json: string) => readInputs(parsePredictBody(Buffer.from(json), ampleBudget(), { isPlain: true }), guess);
+    const refuse = (json: string) =>
+      readInputs(parsePredictBody(Buffer.from(json), ampleBudget(), { isPlain: true }), guess);
     const expected = "expected texts alone or numbers alone, as the model was trained with.";
-    for (const rows of ['{"instances": [{"zip": "A1"}, {"zip": null}, {"zip": 7}]}', '{"inputs": {"zip": ["A1", null, 7]}}'])
+    for (const rows of [
+      '{"instances": [{"zip": "A1"}, {"zip": null}, {"zip": 7}]}',
+      '{"inputs": {"zip": ["A1", null, 7]}}',
+    ])
       expect(() => refuse(rows)).toThrow(`Row 3, "zip": the value is 7, and "A1" in row 1; ${expected}`);
     expect(() => refuse('{"instances": [{"zip": 7}, {"zip": "A1"}]}')).toThrow(
       `Row 2, "zip": the value is "A1", and 7 in row 1; ${expected}`,
@@ -147,8 +151,7 @@ describe("rows of a table", () => {
 
   it("that are objects may have columns of other names beside those of the features", () => {
     const suggestedInputs = ["age", "zip", "street"].map((name) => ({ name, shape: [-1] }));
-    const columns = (rows: string) =>
-      Object.keys(read(`{"instances": ${rows}}`, { isTabular: true, suggestedInputs }));
+    const columns = (rows: string) => Object.keys(read(`{"instances": ${rows}}`, { isTabular: true, suggestedInputs }));
     expect(columns('[{"id": 1, "age": 5, "zip": "01234"}, {"id": 2, "age": 6}]')).toEqual(["id", "age", "zip"]);
     expect(columns('[{"age": 5, "zip": "01234"}, {"id": 2, "age": 6}]')).toEqual(["age", "zip", "id"]);
     expect(columns('[{"zip": "a", "zips": 1}, {"zips": 2, "age": 6}]')).toEqual(["zip", "zips", "age"]);
