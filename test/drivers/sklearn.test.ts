@@ -117,7 +117,7 @@ joblib.dump(make_pipeline(OneHotEncoder(), LogisticRegression()).fit([["red"], [
   it("takes inputs by the names of the features, as the columns of a table", async () => {
     const model = await loadModel("sklearn", pathOf("columns.joblib"), { options });
     expect(model.signatures.serving_default?.suggestedInputs).toEqual([
-      { name: "size", dtype: "float64", shape: [-1] },
+      { name: "size", dtype: "float64", shape: [-1], isAssumed: true },
       { name: "kind", dtype: "bytes", shape: [-1], categories: ["no", "yes"] },
     ]);
     const kind = createTensor("bytes", [2, 1], [Buffer.from("no"), Buffer.from("yes")]);
