@@ -17,7 +17,7 @@ import { modelConfig } from "./model-config.ts";
 import { defaultSignature, modelMetadata } from "./model-metadata.ts";
 import { describeModel, isModelReady, toModelRef } from "./model-ref.ts";
 import { modelStatistics } from "./model-statistics.ts";
-import { DOCUMENT, exampleRequest, modelDocument, openApiDocument } from "./openapi.ts";
+import { DOCUMENT, documentPath, exampleRequest, modelDocument, openApiDocument } from "./openapi.ts";
 import {
   GENERATE_SCHEMAS,
   LIVE_SCHEMAS,
@@ -119,17 +119,19 @@ const MAX_SAMPLE = 4096;
 const MAX_SAMPLED_INPUTS = 32;
 
 /**
- * The metadata with a request as text, among the parameters that MLServer has there; and OpenVINO Model Server's member
- * with the notes of an IR if clients see the model itself.
+ * The metadata with a request as text, among the parameters that MLServer has there, or with the path of the document
+ * that has a longer one; and OpenVINO Model Server's member with the notes of an IR if clients see the model itself.
  */
 function withNotes(service: InferenceService, description: ServableDescription): object {
   const notes = modelItself(description)?.modelInfo;
   const signature = defaultSignature(description);
   const isNarrow = (knownInputs(signature)?.length ?? 0) <= MAX_SAMPLED_INPUTS;
   const sample = JSON.stringify((isNarrow && exampleRequest(signature)) || null);
+  const isShort = isNarrow && sample.length <= MAX_SAMPLE;
+  const parameters = isShort ? { sample_request: sample } : { docs: documentPath(description.model) };
   return {
     ...modelMetadata(service, description),
-    ...(sample !== "null" && sample.length <= MAX_SAMPLE && { parameters: { sample_request: sample } }),
+    ...(!(isShort && sample === "null") && { parameters }),
     ...(notes && { rt_info: { model_info: notes } }),
   };
 }
