@@ -16,7 +16,10 @@ import { CHROMIUM } from "../test/helpers/chromium.ts";
 const { minutes = "0" } = parseArgs({ options: { minutes: { type: "string" } } }).values;
 const MINUTES = Number(minutes);
 if (!(MINUTES >= 0)) throw new Error(`--minutes is "${minutes}"; expected a number, such as 10`);
-if (MINUTES === 0) process.exit();
+if (MINUTES === 0) {
+  console.log("What the page holds over time is looked at with --minutes N, such as 10.");
+  process.exit();
+}
 /** Bytes that a page may gain in the rest of the time: samples of the charts, and what the engine keeps. */
 const MAX_GROWTH = 3 * 1024 * 1024;
 /** Seconds at one part of the page before the next. */
