@@ -21,19 +21,22 @@ export default defineDriver({
 });`;
 
 test("metadata of a model whose requests are long points to the document that has one", async () => {
-  const inputs = Array.from({ length: 33 }, (_, index) => ({ name: `x${index}`, dtype: "float32", shape: [-1] }) as const);
+  const inputs = Array.from(
+    { length: 33 },
+    (_, index) => ({ name: `x${index}`, dtype: "float32", shape: [-1] }) as const,
+  );
   const hooks = (count: number) => ({ inputs: inputs.slice(0, count), process: () => ({ y: 1 }) });
   const { httpUrl } = await startServer({
     models: { wide: { driver: "null", hooks: hooks(33) }, narrow: { driver: "null", hooks: hooks(32) } },
   });
-  const read = async (path: string) => (await (await fetch(httpUrl + path)).json()) as Record<string, Parameters>;
+  const read = async (path: string) => (await (await fetch(httpUrl + path)).json()) as Record<string, Told>;
   const { parameters } = await read("/v2/models/wide");
   expect(parameters).toEqual({ docs: "/v2/models/wide/openapi.json" });
   expect(JSON.stringify(await read(parameters?.docs ?? ""))).toContain('"name":"x32"');
   expect((await read("/v2/models/narrow")).parameters).toEqual({ sample_request: expect.any(String) });
 });
 
-interface Parameters {
+interface Told {
   readonly docs?: string;
 }
 

@@ -23,7 +23,14 @@ async function ask(path: string, body: unknown) {
   const isCsv = typeof body === "string";
   const headers = { "content-type": isCsv ? "text/csv" : "application/json" };
   const answer = await fetch(httpUrl + path, { method: "POST", headers, body: isCsv ? body : JSON.stringify(body) });
-  return { status: answer.status, ...((await answer.json()) as { error?: string }) };
+  return { status: answer.status, ...((await answer.json()) as { error?: string } & Partial<Hint>) };
+}
+
+/** The members of an error for programs. */
+interface Hint {
+  readonly reason: string;
+  readonly field?: string;
+  readonly expected?: string;
 }
 
 it.each<[string, unknown, string]>([
@@ -176,7 +183,7 @@ it("programs are told the column, what is expected and what was meant", async ()
   expect(await ask("/predict/homes", [WITHOUT])).toMatchObject({ reason: "MISSING_INPUT", field: "zip" });
 });
 
-it.each<[string, string, unknown, Record<string, string | undefined>]>([
+it.each<[string, string, unknown, Hint]>([
   [
     "rows of several lengths",
     "points",
@@ -204,7 +211,7 @@ it.each<[string, string, unknown, Record<string, string | undefined>]>([
     { reason: "WRONG_DTYPE", field: "zip", expected: "bytes" },
   ],
 ])("programs are told what is wrong with %s", async (_, model, body, hint) => {
-  const { reason, field, expected } = (await ask(`/predict/${model}`, body)) as typeof hint & { status: number };
+  const { reason, field, expected }: Partial<Hint> = await ask(`/predict/${model}`, body);
   expect({ reason, field, expected }).toEqual({ field: undefined, expected: undefined, ...hint });
 });
 
