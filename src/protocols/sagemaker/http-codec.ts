@@ -30,6 +30,8 @@ interface PredictBody {
   readonly places?: Uint32Array<ArrayBuffer>;
   /** True for a data frame of MLflow's, whose clients expect the predictions alone. */
   readonly isFrame?: true;
+  /** Bytes that were put before the body, as a negative number; absent = none, or it was joined. */
+  readonly before?: number;
 }
 
 /**
@@ -58,7 +60,7 @@ export function toPredictBody(
   const [before, after] = LIST_OF_LISTS.test(bytes.toString("latin1"))
     ? ['{"instances":', "}"]
     : ['{"instances":[', "]}"];
-  return { json: Buffer.concat([Buffer.from(before), bytes, Buffer.from(after)]) };
+  return { json: Buffer.concat([Buffer.from(before), bytes, Buffer.from(after)]), before: -before.length };
 }
 
 /** {@link toPredictBody} for a codec thread. */

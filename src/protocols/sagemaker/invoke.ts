@@ -77,7 +77,7 @@ export async function invoke(
     const csv = { ...request, body, convert, explain, form: { isCsv: true } };
     return inForm(await answerPredict(service, csv, exchange), accepted, exchange);
   }
-  const { json, places, isFrame } = await toJson(body, [form], exchange);
+  const { json, places, isFrame, before = 0 } = await toJson(body, [form], exchange);
   const plain = {
     ...request,
     ...(isFrame && write === undefined && { write: firstPredictions }),
@@ -85,6 +85,7 @@ export async function invoke(
     ...(isFrame && { writePart: (part: Predicted) => toPredictions({ ...part, format: "row" }, exchange, true) }),
     method: attributes.method,
     body: json,
+    form: { before },
   };
   try {
     return inForm(await answerJson(service, plain, exchange), accepted, exchange);

@@ -91,6 +91,14 @@ describe("/invocations", () => {
     expect(predictions(text)).toEqual([2.5]);
   });
 
+  it.each(["[[1, 2], [3 4]]", "[1 4]", '{"x": [1 4]}', '{"instances": [[3 4]]}'])(
+    "says where %s is malformed",
+    async (body) => {
+      const { status, text } = await invoke(body);
+      expect([status, text]).toEqual([400, expect.stringContaining(`at offset: ${body.indexOf("4]")}"`)]);
+    },
+  );
+
   it("takes many rows, which a codec thread turns into JSON", async () => {
     const body = Array.from({ length: 30_000 }, (_, row) => `${row}\n`).join("");
     const { text } = await invoke(body, { "content-type": "text/csv", accept: "application/json" });
