@@ -63,11 +63,8 @@ export interface ValuesForm {
 /** Parses the body of a predict request of a form. */
 export function parsePredictBody(body: Uint8Array, budget: DecodeBudget, form: ValuesForm = {}): PredictBody {
   if (body.length === 0) throw invalidArgument("JSON Parse error: The document is empty");
-  return {
-    budget,
-    ...form,
-    ...toPredictBody(parseJson(body, budget, { ignoreTrailing: true, before: form.before }), budget),
-  };
+  const root = parseJson(body, budget, { ignoreTrailing: true, before: form.before });
+  return { budget, ...form, ...toPredictBody(root, budget) };
 }
 
 function toPredictBody(
