@@ -141,8 +141,7 @@ const FAULTS: Readonly<Record<string, Fault>> = {
       "TensorFlow Serving HTTP": "JSON Parse error: Missing a name for object member. at offset: 1",
       kserve: "Malformed ModelInferRequest: a field claims 99 bytes, 0 are left (byte 2 of 2).",
       "KServe HTTP": "failed to parse the request JSON buffer: Missing a name for object member. at 1",
-      // The body is one instance of a list.
-      sagemaker: "JSON Parse error: Missing a name for object member. at offset: 15",
+      sagemaker: "JSON Parse error: Missing a name for object member. at offset: 1",
       "Kibernetika HTTP": "JSON Parse error: Missing a name for object member. at offset: 1",
       "PredictJSON gRPC": "Malformed PredictJSONData: a field claims 99 bytes, 0 are left (byte 2 of 2).",
       "simple-tensorflow-serving": /^Invalid json data: .* at offset: 1$/,
