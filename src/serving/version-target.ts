@@ -78,16 +78,11 @@ export class VersionTarget {
   }
 }
 
-/** Facts about a version's change besides those about its targets. */
-interface OutsideFacts extends Pick<ChangeFacts, "isServed" | "isHeld" | "dependents"> {
-  /** True while files are being loaded. */
-  readonly isLoading: boolean;
-}
-
 /** The version that pursues its targets. It begins each step without waiting for it. */
 interface Pursuer {
   readonly turns: Turns;
-  readonly facts: () => OutsideFacts;
+  /** Those that are not about its targets. */
+  readonly facts: () => Omit<ChangeFacts, "isNew" | "wanted" | "begun">;
   /** The copy that answers, and the last time at which its hooks began to be read. */
   readonly hooks: () => { readonly copy: ServedCopy | undefined; readonly readAt: number };
   /** Loads what a target is about; the signal aborts once that is not wanted any more. */
@@ -225,11 +220,8 @@ export class TargetPursuit implements Planned {
   }
 
   get #facts(): ChangeFacts {
-    const { isLoading, ...facts } = this.#on.facts();
     const [target, begun] = [this.#target, this.#begun];
-    // Equal files may have changed since their load began, which is noticed after it.
-    const mayLoadOn = isLoading && target.aspired?.fingerprint === begun.aspired?.fingerprint;
-    return { ...facts, isNew: target !== begun, isWanted: target.aspired !== undefined, mayLoadOn };
+    return { ...this.#on.facts(), isNew: target !== begun, wanted: target.aspired, begun: begun.aspired };
   }
 }
 

@@ -56,10 +56,12 @@ export function haveSameModel(one: Files | undefined, other: Files | undefined):
 export interface ChangeFacts {
   /** True if another decision counts than the one that the change, or the last one, is for. */
   readonly isNew: boolean;
-  /** True if it should be served, by the decision that counts. */
-  readonly isWanted: boolean;
-  /** True if the files that are being loaded are equal to those of that decision. */
-  readonly mayLoadOn: boolean;
+  /** The files that should be served by the decision that counts; undefined = none. */
+  readonly wanted: Files | undefined;
+  /** Those of the decision that the change is for. */
+  readonly begun: Files | undefined;
+  /** True while these are being loaded, and wait for nothing before that any more. */
+  readonly isLoading: boolean;
   /** True if a copy of it answers. */
   readonly isServed: boolean;
   /** True if requests hold the copy that retires, or threads keep it. */
@@ -102,7 +104,10 @@ const row = rowsFor<Change, ChangeFacts, Deed>();
  */
 export const planChange = firstOf([
   // It should be served, or served with other files: what answers does so until they have loaded.
-  row("C1", ["none", "over"], { when: (_, { isNew, isWanted }) => isNew && isWanted, act: () => ({ do: "load" }) }),
+  row("C1", ["none", "over"], {
+    when: (_, { isNew, wanted }) => isNew && wanted !== undefined,
+    act: () => ({ do: "load" }),
+  }),
   // It should not be served.
   row("C2", ["none", "over"], { when: (_, { isNew, isServed }) => isNew && !isServed, act: () => ({ do: "end" }) }),
   row("C3", ["none", "over"], {
@@ -113,7 +118,7 @@ export const planChange = firstOf([
   row("C5", ["over"], { act: () => ({ do: "rest" }) }),
   // Other files are wanted than those that load.
   row("C6", ["loading"], {
-    when: ({ isGivenUp }, { isNew, mayLoadOn }) => isNew && !mayLoadOn && !isGivenUp,
+    when: ({ isGivenUp }, facts) => facts.isNew && !isGivenUp && !mayLoadOn(facts),
     act: () => ({ do: "give up" }),
   }),
   // It should be served after all.
@@ -131,6 +136,11 @@ export const planChange = firstOf([
   }),
   row("C11", ["freed"], { act: () => ({ do: "end" }) }),
 ]);
+
+/** Equal files may have changed since their load began, which is noticed after it. */
+function mayLoadOn({ isLoading, wanted, begun }: ChangeFacts): boolean {
+  return isLoading && wanted?.fingerprint === begun?.fingerprint;
+}
 
 /** The time at which a version has to be planned again without an event. */
 export function changeWakeOf(change: Change): number {

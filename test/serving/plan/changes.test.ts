@@ -34,8 +34,9 @@ function toFacts(words: string): ChangeFacts {
   const is = (name: string) => words.includes(name);
   return {
     isNew: is("new"),
-    isWanted: is("wanted"),
-    mayLoadOn: is("equal"),
+    wanted: is("wanted") ? { fingerprint: "a" } : undefined,
+    begun: { fingerprint: is("equal") ? "a" : "b" },
+    isLoading: is("being loaded"),
     isServed: is("served"),
     isHeld: is("held"),
     dependents: {
@@ -56,8 +57,10 @@ describe("a version", () => {
     ["over", "new, served", "C4 retire"],
     ["over", "wanted, served", "C5 rest"],
     ["loading", "wanted", "wait"],
-    ["loading", "new, wanted, equal", "wait"],
-    ["loading", "new, wanted", "C6 give up"],
+    ["loading", "new, wanted, equal, being loaded", "wait"],
+    ["loading", "new, wanted, equal", "C6 give up"],
+    ["loading", "new, wanted, being loaded", "C6 give up"],
+    ["loading", "new, being loaded", "C6 give up"],
     ["loading, given up", "new, wanted", "wait"],
     ["yielding", "served, needed until replaced", "wait"],
     ["yielding", "new, wanted, served, needed until replaced", "C7 stay"],

@@ -149,7 +149,7 @@ export const MUTANTS: readonly Mutant[] = [
   {
     what: "does not end a load of files that were replaced",
     file: "plan/changes.ts",
-    from: "when: ({ isGivenUp }, { isNew, mayLoadOn }) => isNew && !mayLoadOn && !isGivenUp,",
+    from: "when: ({ isGivenUp }, facts) => facts.isNew && !isGivenUp && !mayLoadOn(facts),",
     to: "when: () => false,",
   },
   {
