@@ -46,8 +46,8 @@ export class ManagedVersion {
         isLoading: this.#run?.isLoading === true,
         isServed: this.isServed,
         isHeld: this.#former?.leases.isHeld === true,
-        dependents: this.#policy.needed.dependents(this.model),
       }),
+      dependents: () => this.#policy.needed.dependents(this.model),
       hooks: () => ({ copy: this.#servable, readAt: this.#hooksReadAt }),
       load: (target, signal) => this.#load(target, signal),
       retire: () => this.#retire(),
@@ -244,7 +244,7 @@ export class ManagedVersion {
     const servable: ServedCopy = new ServedCopy(loaded, {
       ...this.#on,
       mayPark: () => isCurrent() && this.#on.isPresent(this.version),
-      isNeeded: this.#policy.needed.dependents(this.model).exist,
+      isNeeded: () => this.#policy.needed.dependentsOf(this.model).length > 0,
       load: (order) => {
         // A replaced copy is loaded for its last requests alone.
         const facts = () => ({ isWanted: this.#servable === servable || !servable.leases.isIdle });

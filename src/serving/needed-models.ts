@@ -1,7 +1,7 @@
 import { publicText, ServingError } from "../errors.ts";
 import { staysCompatible } from "../tensor/signature/stays-compatible.ts";
 import { errorFor, type Hears, namingError } from "./naming-error.ts";
-import type { Dependents } from "./plan/changes.ts";
+import type { Dependent } from "./plan/changes.ts";
 import type { Lack } from "./plan/loads.ts";
 import type { Servable } from "./servable.ts";
 import { servedNames } from "./served-names.ts";
@@ -65,13 +65,8 @@ export class NeededModels {
   }
 
   /** The same models, as they matter to a version that should go. */
-  dependents(name: string): Dependents {
-    const all = () => this.dependentsOf(name);
-    return {
-      exist: () => all().length > 0,
-      leave: () => all().some((model) => model.isLeaving(name)),
-      end: () => all().some(({ isEnding }) => isEnding),
-    };
+  dependents(name: string): readonly Dependent[] {
+    return this.dependentsOf(name).map((model) => ({ isLeaving: model.isLeaving(name), isEnding: model.isEnding }));
   }
 
   /** True once every version of these models, and of those that they need, is available or has failed. */

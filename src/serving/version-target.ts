@@ -82,7 +82,8 @@ export class VersionTarget {
 interface Pursuer {
   readonly turns: Turns;
   /** Those that are not about its targets. */
-  readonly facts: () => Omit<ChangeFacts, "isNew" | "wanted" | "begun">;
+  readonly facts: () => Omit<ChangeFacts, "isNew" | "wanted" | "begun" | "dependents">;
+  readonly dependents: () => ChangeFacts["dependents"];
   /** The copy that answers, and the last time at which its hooks began to be read. */
   readonly hooks: () => { readonly copy: ServedCopy | undefined; readonly readAt: number };
   /** Loads what a target is about; the signal aborts once that is not wanted any more. */
@@ -220,8 +221,14 @@ export class TargetPursuit implements Planned {
   }
 
   get #facts(): ChangeFacts {
-    const [target, begun] = [this.#target, this.#begun];
-    return { ...this.#on.facts(), isNew: target !== begun, wanted: target.aspired, begun: begun.aspired };
+    const [target, begun, on] = [this.#target, this.#begun, this.#on];
+    return {
+      ...on.facts(),
+      ...{ isNew: target !== begun, wanted: target.aspired, begun: begun.aspired },
+      get dependents() {
+        return on.dependents();
+      },
+    };
   }
 }
 

@@ -66,17 +66,16 @@ export interface ChangeFacts {
   readonly isServed: boolean;
   /** True if requests hold the copy that retires, or threads keep it. */
   readonly isHeld: boolean;
-  readonly dependents: Dependents;
+  /** Models whose stages need the version's model; looked for when they matter. */
+  readonly dependents: readonly Dependent[];
 }
 
-/** Models whose stages need the version's model, looked at when that matters. */
-export interface Dependents {
-  /** Reports if there are any. */
-  readonly exist: () => boolean;
-  /** Reports if one is about to be replaced by files that do without the model. */
-  readonly leave: () => boolean;
-  /** Reports if one finishes its last requests, and is not wanted any more. */
-  readonly end: () => boolean;
+/** A model whose stages need another one. */
+export interface Dependent {
+  /** True if it is about to be replaced by files that do without that. */
+  readonly isLeaving: boolean;
+  /** True if it finishes its last requests, and is not wanted any more. */
+  readonly isEnding: boolean;
 }
 
 /** Something that has happened to a version while it changed. */
@@ -111,7 +110,7 @@ export const planChange = firstOf([
   // It should not be served.
   row("C2", ["none", "over"], { when: (_, { isNew, isServed }) => isNew && !isServed, act: () => ({ do: "end" }) }),
   row("C3", ["none", "over"], {
-    when: (_, { isNew, dependents }) => isNew && dependents.exist(),
+    when: (_, facts) => facts.isNew && facts.dependents.length > 0,
     act: () => ({ do: "yield" }),
   }),
   row("C4", ["none", "over"], { when: (_, { isNew }) => isNew, act: () => ({ do: "retire" }) }),
@@ -124,9 +123,12 @@ export const planChange = firstOf([
   // It should be served after all.
   row("C7", ["yielding", "outlasting"], { when: (_, { isNew }) => isNew, act: () => ({ do: "stay" }) }),
   // None that needs it will do without it soon: those that go have their time, the others have to fail.
-  row("C8", ["yielding"], { when: (_, { dependents }) => !dependents.leave(), act: () => ({ do: "outlast" }) }),
+  row("C8", ["yielding"], {
+    when: (_, { dependents }) => !dependents.some(({ isLeaving }) => isLeaving),
+    act: () => ({ do: "outlast" }),
+  }),
   row("C9", ["outlasting"], {
-    when: ({ until }, { dependents }, now) => until <= now || !dependents.end(),
+    when: ({ until }, { dependents }, now) => until <= now || !dependents.some(({ isEnding }) => isEnding),
     act: () => ({ do: "retire" }),
   }),
   // Requests that never end must not keep their copy.

@@ -39,11 +39,7 @@ function toFacts(words: string): ChangeFacts {
     isLoading: is("being loaded"),
     isServed: is("served"),
     isHeld: is("held"),
-    dependents: {
-      exist: () => is("needed"),
-      leave: () => is("needed until replaced"),
-      end: () => is("needed by last"),
-    },
+    dependents: is("needed") ? [{ isLeaving: is("until replaced"), isEnding: is("by last") }] : [],
   };
 }
 

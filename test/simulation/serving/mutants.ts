@@ -167,7 +167,7 @@ export const MUTANTS: readonly Mutant[] = [
   {
     what: "does not look at the models that need one which should go",
     file: "plan/changes.ts",
-    from: "when: (_, { isNew, dependents }) => isNew && dependents.exist(),",
+    from: "when: (_, facts) => facts.isNew && facts.dependents.length > 0,",
     to: "when: () => false,",
   },
   {
@@ -203,13 +203,13 @@ export const MUTANTS: readonly Mutant[] = [
   {
     what: "lets a model go before those that need it are replaced",
     file: "plan/changes.ts",
-    from: "when: (_, { dependents }) => !dependents.leave(),",
+    from: "when: (_, { dependents }) => !dependents.some(({ isLeaving }) => isLeaving),",
     to: "when: () => true,",
   },
   {
     what: "keeps a model for ever that another one needed",
     file: "plan/changes.ts",
-    from: "when: (_, { dependents }) => !dependents.leave(),",
+    from: "when: (_, { dependents }) => !dependents.some(({ isLeaving }) => isLeaving),",
     to: "when: () => false,",
   },
   {
