@@ -45,6 +45,7 @@ export class ManagedVersion {
       facts: () => ({
         isLoading: this.#run?.isLoading === true,
         isServed: this.isServed,
+        isStale: this.#needs.areOthersThan(this.#servable),
         isHeld: this.#former?.leases.isHeld === true,
       }),
       dependents: () => this.#policy.needed.dependents(this.model),
@@ -56,8 +57,11 @@ export class ManagedVersion {
         target.reach();
         this.#enter("END", this.#failure);
       },
-      // Its dependencies may have changed meanwhile.
-      rest: () => this.checkNeeds(),
+      renew: () => {
+        this.#needs.renewFor(this.#servable);
+        this.aspire(this.aspired as AspiredVersion, true);
+      },
+      hasNeeds: () => this.#servable !== undefined && this.#servable.needed.length > 0,
       endHooks: (action) => this.#endHooks(action),
     });
   }
@@ -113,9 +117,10 @@ export class ManagedVersion {
     return this.#failure;
   }
 
-  /** True once its last target is reached, or has failed at least once. */
+  /** True once its last target is reached, or has failed at least once, and is not to be set anew. */
   get isSettled(): boolean {
-    return this.#pursuit.target.isSettled;
+    const { aspired, isSettled } = this.#pursuit.target;
+    return isSettled && (aspired === undefined || !this.#needs.areOthersThan(this.#servable));
   }
 
   /**
@@ -152,15 +157,7 @@ export class ManagedVersion {
 
   /** Checks if the models that it needs can answer; to be called after each change of a model's state. */
   checkNeeds(): void {
-    this.#renew();
     if (this.#needs.check(this.#servable)) this.#on.change(this, true);
-  }
-
-  /** Loads it again if a model that it needs now takes or gives something else than when it was loaded. */
-  #renew(): void {
-    const { aspired } = this.#pursuit.target;
-    if (this.#servable === undefined || aspired === undefined || this.#pursuit.isBusy) return;
-    if (this.#needs.haveChangedSince(this.#servable)) this.aspire(aspired, true);
   }
 
   #load(target: VersionTarget, signal: AbortSignal): void {
@@ -257,6 +254,7 @@ export class ManagedVersion {
         if (this.#former === servable) this.#pursuit.lookSoon();
       },
       onLoad: (failure) => {
+        this.#policy.executor.turns.changed();
         const isNews = failure !== undefined || this.#failure !== undefined;
         if (isNews && this.#servable === servable && isCurrent()) this.#enter("AVAILABLE", failure);
       },

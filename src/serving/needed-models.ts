@@ -4,6 +4,7 @@ import { errorFor, type Hears, namingError } from "./naming-error.ts";
 import type { Dependent } from "./plan/changes.ts";
 import type { Lack } from "./plan/loads.ts";
 import type { Servable } from "./servable.ts";
+import type { ServableDescription } from "./servable-description.ts";
 import { servedNames } from "./served-names.ts";
 import type { VersionState } from "./version-status.ts";
 
@@ -41,15 +42,14 @@ export class NeededModels {
   }
 
   /**
-   * A loaded servable of a needed model whose signatures differ from those that this one was loaded with, or that
-   * answers in parts where it did not, or the other way round.
+   * The signatures of a needed model that differ from those that this one was loaded with, or of one that answers in
+   * parts where it did not, or the other way round.
    */
-  changedSince({ needed }: Servable): Servable | undefined {
+  changedSince({ needed }: Servable): ServableDescription["signatures"] | undefined {
     for (const { path: name, signatures, decoupled } of needed) {
-      const now = this.#catalog.get(name)?.current?.servable;
+      const now = this.#catalog.get(name)?.current?.servable?.description;
       if (now === undefined) continue;
-      const { description } = now;
-      if (description.decoupled !== decoupled || !staysCompatible(signatures, description.signatures)) return now;
+      if (now.decoupled !== decoupled || !staysCompatible(signatures, now.signatures)) return now.signatures;
     }
     return undefined;
   }

@@ -15,8 +15,8 @@ interface VersionChange {
 /** The models that are stages of one version, as it loads and serves. */
 export class VersionNeeds {
   readonly #needed: NeededModels;
-  /** Versions of other models for which it has been loaded again. */
-  readonly #renewedFor = new WeakSet<ServableDescription["signatures"]>();
+  /** Signatures of another model for which it was loaded again last. */
+  #renewedFor: ServableDescription["signatures"] | undefined;
   #missing: ServingError | undefined;
   /** Names of the models that are stages of the loaded version. */
   #loaded: readonly string[] = [];
@@ -83,12 +83,15 @@ export class VersionNeeds {
     return true;
   }
 
-  /** Returns true, once for each change, if a model takes or gives something else than when this was loaded. */
-  haveChangedSince(loaded: Servable): boolean {
-    const changed = this.#needed.changedSince(loaded);
-    if (changed === undefined || this.#renewedFor.has(changed.description.signatures)) return false;
-    this.#renewedFor.add(changed.description.signatures);
-    return true;
+  /** True if a model takes or gives something else than when this was loaded, and nothing was loaded again for that. */
+  areOthersThan(loaded: Servable | undefined): boolean {
+    const changed = loaded && this.#needed.changedSince(loaded);
+    return changed !== undefined && changed !== this.#renewedFor;
+  }
+
+  /** Notes that it is about to be loaded again for that. */
+  renewFor(loaded: Servable | undefined): void {
+    this.#renewedFor = loaded && this.#needed.changedSince(loaded);
   }
 
   /** As {@link NeededModels.lackOf}, of the models that the load needs. */

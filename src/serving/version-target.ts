@@ -15,7 +15,6 @@ import {
   haveSameModel,
   type Kept,
   keptOf,
-  mayBegin,
   planChange,
   planHooks,
 } from "./plan/changes.ts";
@@ -94,8 +93,10 @@ interface Pursuer {
   free(): void;
   /** Called once nothing is left of what a target was to end. */
   end(target: VersionTarget): void;
-  /** Called once no change is left to make. */
-  rest(): void;
+  /** Sets the target anew, for what has changed in the models that it needs. */
+  renew(): void;
+  /** Reports if other models can make that necessary. */
+  readonly hasNeeds: () => boolean;
   /** Ends a wish for other hooks; throws the reason if they are refused. */
   endHooks(action: HooksAction): void;
 }
@@ -128,18 +129,14 @@ export class TargetPursuit implements Planned {
     return this.#target;
   }
 
-  /** True while a change is being made. */
-  get isBusy(): boolean {
-    return this.#change.is !== "none";
-  }
-
   /** Requests end in what answered before. */
   get isAwaited(): boolean {
     return "until" in this.#change;
   }
 
   get isWatching(): boolean {
-    return this.#change.is === "yielding" || this.#change.is === "outlasting";
+    const { is } = this.#change;
+    return is === "none" ? this.#on.hasNeeds() : is === "yielding" || is === "outlasting";
   }
 
   /** Sets the target; settles as that does. */
@@ -185,7 +182,7 @@ export class TargetPursuit implements Planned {
     const [target, loaded] = [this.#target, this.loaded];
     const isSame = copy === replaced?.copy && target === replaced?.target;
     return {
-      isLoading: this.isBusy && !target.isSettled,
+      isLoading: !target.isSettled,
       ...{ readAt, hasFile: copy !== undefined && copy.sources().length > 0 },
       isCurrent: isSame && (target === loaded || haveSameModel(target.aspired, loaded?.aspired)),
     };
@@ -196,7 +193,7 @@ export class TargetPursuit implements Planned {
       const now = performance.now();
       const action = planChange(this.#change, this.#facts, now);
       if (action === undefined) return changeWakeOf(this.#change);
-      if (mayBegin(this.#change)) this.#begun = this.#target;
+      if (this.#change.is === "none") this.#begun = this.#target;
       this.#change = afterChangeAction(this.#change, action, now);
       this.#act(action);
       if (action.do === "yield") break;
@@ -208,11 +205,11 @@ export class TargetPursuit implements Planned {
 
   #act(action: ChangeAction): void {
     if (action.do === "load") this.#load();
+    else if (action.do === "renew") this.#on.renew();
     else if (action.do === "give up") this.#givingUp.abort();
     else if (action.do === "retire") this.#on.retire();
     else if (action.do === "free") this.#on.free();
     else if (action.do === "end") this.#on.end(this.#begun);
-    else if (action.do === "rest") this.#on.rest();
   }
 
   #load(): void {

@@ -13,9 +13,7 @@ export type Change =
   /** A copy has its last requests. `until`: when that is over; `isLast`: nothing answers in its place. */
   | { readonly is: "retiring"; readonly until: number; readonly isLast: boolean }
   | { readonly is: "freeing"; readonly isLast: boolean }
-  | { readonly is: "freed" }
-  /** Nothing has followed from its end yet. */
-  | { readonly is: "over" };
+  | { readonly is: "freed" };
 
 /** Files of a version, by what tells them from others. */
 export interface Files {
@@ -64,6 +62,8 @@ export interface ChangeFacts {
   readonly isLoading: boolean;
   /** True if a copy of it answers. */
   readonly isServed: boolean;
+  /** True if a model that it needs takes or gives something else than when it was loaded last. */
+  readonly isStale: boolean;
   /** True if requests hold the copy that retires, or threads keep it. */
   readonly isHeld: boolean;
   /** Models whose stages need the version's model; looked for when they matter. */
@@ -86,10 +86,10 @@ export type ChangeEvent =
 /** Something to be done with a version. */
 interface Deed {
   /**
-   * `yield`: it is planned again once everything is known that is changed together with it; `retire`: nothing answers
-   * from now on; `end`: it has ended; `rest`: no change is left to make.
+   * `renew`: its files are wanted anew; `yield`: it is planned again once everything is known that is changed together
+   * with it; `retire`: nothing answers from now on; `end`: it has ended.
    */
-  readonly do: "load" | "give up" | "yield" | "outlast" | "stay" | "retire" | "free" | "end" | "rest";
+  readonly do: "load" | "renew" | "give up" | "yield" | "outlast" | "stay" | "retire" | "free" | "end";
 }
 
 /** Something to be done with a version, and the row that says so. */
@@ -103,18 +103,22 @@ const row = rowsFor<Change, ChangeFacts, Deed>();
  */
 export const planChange = firstOf([
   // It should be served, or served with other files: what answers does so until they have loaded.
-  row("C1", ["none", "over"], {
+  row("C1", ["none"], {
     when: (_, { isNew, wanted }) => isNew && wanted !== undefined,
     act: () => ({ do: "load" }),
   }),
   // It should not be served.
-  row("C2", ["none", "over"], { when: (_, { isNew, isServed }) => isNew && !isServed, act: () => ({ do: "end" }) }),
-  row("C3", ["none", "over"], {
+  row("C2", ["none"], { when: (_, { isNew, isServed }) => isNew && !isServed, act: () => ({ do: "end" }) }),
+  row("C3", ["none"], {
     when: (_, facts) => facts.isNew && facts.dependents.length > 0,
     act: () => ({ do: "yield" }),
   }),
-  row("C4", ["none", "over"], { when: (_, { isNew }) => isNew, act: () => ({ do: "retire" }) }),
-  row("C5", ["over"], { act: () => ({ do: "rest" }) }),
+  row("C4", ["none"], { when: (_, { isNew }) => isNew, act: () => ({ do: "retire" }) }),
+  // It would not go with the model that it needs. What answers does so until it has loaded.
+  row("C5", ["none"], {
+    when: (_, { wanted, isStale }) => wanted !== undefined && isStale,
+    act: () => ({ do: "renew" }),
+  }),
   // Other files are wanted than those that load.
   row("C6", ["loading"], {
     when: ({ isGivenUp }, facts) => facts.isNew && !isGivenUp && !mayLoadOn(facts),
@@ -149,15 +153,10 @@ export function changeWakeOf(change: Change): number {
   return "until" in change ? change.until : Number.POSITIVE_INFINITY;
 }
 
-/** True if the next change may begin. */
-export function mayBegin({ is }: Change): boolean {
-  return is === "none" || is === "over";
-}
-
 /** The change after an event. */
 export function afterChangeEvent(change: Change, event: ChangeEvent, now: number): Change {
-  if (event.is === "loaded") return event.hasFormer ? retire(now, false) : { is: "over" };
-  return change.is === "freeing" && change.isLast ? { is: "freed" } : { is: "over" };
+  if (event.is === "loaded") return event.hasFormer ? retire(now, false) : { is: "none" };
+  return change.is === "freeing" && change.isLast ? { is: "freed" } : { is: "none" };
 }
 
 /** The change once an action has begun. */
@@ -175,10 +174,9 @@ export function afterChangeAction(change: Change, action: ChangeAction, now: num
       return retire(now, true);
     case "free":
       return { is: "freeing", isLast: change.is === "retiring" && change.isLast };
+    case "renew":
     case "stay":
     case "end":
-      return { is: "over" };
-    case "rest":
       return { is: "none" };
   }
 }

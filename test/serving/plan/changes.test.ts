@@ -25,7 +25,6 @@ function toChange(words: string): Change {
     retiring: { is: "retiring", until, isLast },
     freeing: { is: "freeing", isLast },
     freed: { is: "freed" },
-    over: { is: "over" },
   };
   return changes[is] ?? { is: "none" };
 }
@@ -38,6 +37,7 @@ function toFacts(words: string): ChangeFacts {
     begun: { fingerprint: is("equal") ? "a" : "b" },
     isLoading: is("being loaded"),
     isServed: is("served"),
+    isStale: is("stale"),
     isHeld: is("held"),
     dependents: is("needed") ? [{ isLeaving: is("until replaced"), isEnding: is("by last") }] : [],
   };
@@ -47,11 +47,13 @@ describe("a version", () => {
   test.each([
     ["none", "wanted, served", "wait"],
     ["none", "new, wanted", "C1 load"],
-    ["over", "new, wanted, served, needed", "C1 load"],
+    ["none", "new, wanted, served, needed, stale", "C1 load"],
     ["none", "new, needed", "C2 end"],
     ["none", "new, served, needed", "C3 yield"],
-    ["over", "new, served", "C4 retire"],
-    ["over", "wanted, served", "C5 rest"],
+    ["none", "new, served", "C4 retire"],
+    ["none", "wanted, served, stale", "C5 renew"],
+    ["none", "served, stale", "wait"],
+    ["loading", "wanted, served, stale", "wait"],
     ["loading", "wanted", "wait"],
     ["loading", "new, wanted, equal, being loaded", "wait"],
     ["loading", "new, wanted, equal", "C6 give up"],
@@ -98,6 +100,8 @@ test("a change goes from its decision to its end, and the next begins then", () 
       ["new"],
       ["new, wanted, served", { is: "freed" }],
       ["wanted, served", { is: "loaded", hasFormer: false }],
+      ["wanted, served, stale"],
+      ["new, wanted, served, stale"],
     ]),
   ).toEqual([
     "load: loading",
@@ -105,7 +109,9 @@ test("a change goes from its decision to its end, and the next begins then", () 
     "wait: retiring, 25 s",
     "free: freeing",
     "load: loading",
-    "rest: none",
+    "wait: none",
+    "renew: none",
+    "load: loading",
   ]);
   expect(
     follow([
@@ -125,7 +131,7 @@ test("a change goes from its decision to its end, and the next begins then", () 
     "retire: retiring, 25 s",
     "wait: retiring, 25 s",
     "free: freeing",
-    "end: over",
+    "end: none",
     "load: loading",
   ]);
 });

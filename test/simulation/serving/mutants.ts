@@ -155,7 +155,7 @@ export const MUTANTS: readonly Mutant[] = [
   {
     what: "forgets a target that comes while it changes",
     file: "version-target.ts",
-    from: "if (mayBegin(this.#change)) this.#begun = this.#target;",
+    from: 'if (this.#change.is === "none") this.#begun = this.#target;',
     to: "this.#begun = this.#target;",
   },
   {
@@ -168,6 +168,12 @@ export const MUTANTS: readonly Mutant[] = [
     what: "does not look at the models that need one which should go",
     file: "plan/changes.ts",
     from: "when: (_, facts) => facts.isNew && facts.dependents.length > 0,",
+    to: "when: () => false,",
+  },
+  {
+    what: "does not load a model again once one that it needs takes something else",
+    file: "plan/changes.ts",
+    from: "when: (_, { wanted, isStale }) => wanted !== undefined && isStale,",
     to: "when: () => false,",
   },
   {
