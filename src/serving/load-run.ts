@@ -30,10 +30,7 @@ export function limitsOf(
   return { version, timeoutMs, retries, maxPauseMs };
 }
 
-const PLAIN: Omit<loads.LoadFacts, "hasTurn"> = {
-  ...{ kept: "nothing", hasNeeds: false, isFetched: false, isWanted: true },
-  lack: () => undefined,
-};
+const PLAIN = { kept: "nothing", hasNeeds: false, isFetched: false, isWanted: true } as const;
 
 /** The places of the loads that run at once, and those that wait for one, in their order. */
 export class LoadPlaces {

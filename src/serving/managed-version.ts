@@ -161,7 +161,7 @@ export class ManagedVersion {
   }
 
   #load(target: VersionTarget, signal: AbortSignal): void {
-    this.#needs.begin(target.aspired?.needs ?? []);
+    this.#needs.begin(target.aspired);
     if (this.#servable === undefined) this.#enter("START", undefined);
     this.#run = this.#policy.executor.load({
       // Equal files may have been described again before a further try.
@@ -171,7 +171,7 @@ export class ManagedVersion {
       facts: () => ({
         kept: keptUnder(target, this.#pursuit.loaded, this.#servable),
         hasNeeds: this.#needs.names.length > 0,
-        lack: () => this.#needs.lack(target.aspired?.needsVersions === true),
+        lack: this.#needs.lack,
         isFetched: target.aspired?.prepare !== undefined,
         isWanted: this.#pursuit.target === target,
       }),

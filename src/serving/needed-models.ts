@@ -21,6 +21,11 @@ interface NeededModel {
   readonly needs: ReadonlySet<string>;
 }
 
+/** A model that cannot answer, and what is said of it to someone who may not hear of every model. */
+export interface NamingLack extends Lack {
+  readonly textFor: (hears: Hears) => string;
+}
+
 /** Every model, by name. */
 interface ModelsByName {
   get(name: string): NeededModel | undefined;
@@ -55,7 +60,7 @@ export class NeededModels {
   }
 
   /** One of these models that cannot answer, or, with `allVersions`, whose versions have not all loaded or failed. */
-  lackOf(needs: readonly string[], allVersions = false): Lack | undefined {
+  lackOf(needs: readonly string[], allVersions = false): NamingLack | undefined {
     return this.#missing(needs) ?? (allVersions ? this.#loading(needs) : undefined);
   }
 
@@ -80,24 +85,28 @@ export class NeededModels {
     return true;
   }
 
-  #loading(needs: readonly string[]): Lack | undefined {
+  #loading(needs: readonly string[]): NamingLack | undefined {
     const name = needs.find((need) => this.#catalog.get(need)?.isLoading === true);
     if (name === undefined) return undefined;
     const which = (hears: Hears) => (hears(name) ? `the model "${name}"` : "another model");
-    return { textFor: (hears) => `It needs a version of ${which(hears)}, which is still loading.`, isSettled: false };
+    return toLack((hears) => `It needs a version of ${which(hears)}, which is still loading.`, false);
   }
 
-  #missing(needs: readonly string[]): Lack | undefined {
+  #missing(needs: readonly string[]): NamingLack | undefined {
     for (const name of needs) {
       const model = this.#catalog.get(name);
       if (model?.current?.servable !== undefined) continue;
       const why = model === undefined ? notServed(name, this.#catalog) : whyNot(model);
       const textFor = (hears: Hears) =>
         hears(name) ? `It needs the model "${name}", ${why(hears)}` : "It needs another model, which is not available.";
-      return { textFor, isSettled: model?.isLoading !== true };
+      return toLack(textFor, model?.isLoading !== true);
     }
     return undefined;
   }
+}
+
+function toLack(textFor: NamingLack["textFor"], isSettled: boolean): NamingLack {
+  return { text: textFor(() => true), textFor, isSettled };
 }
 
 function notServed(name: string, catalog: ModelsByName): (hears: Hears) => string {

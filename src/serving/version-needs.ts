@@ -1,7 +1,8 @@
 import type { ServingError } from "../errors.ts";
+import type { AspiredVersion } from "./aspired-model.ts";
 import { namingError } from "./naming-error.ts";
-import type { NeededModels } from "./needed-models.ts";
-import type { Lack, Problem } from "./plan/loads.ts";
+import type { NamingLack, NeededModels } from "./needed-models.ts";
+import type { Problem } from "./plan/loads.ts";
 import type { Servable } from "./servable.ts";
 import type { ServableDescription } from "./servable-description.ts";
 import type { VersionTarget } from "./version-target.ts";
@@ -22,6 +23,7 @@ export class VersionNeeds {
   #loaded: readonly string[] = [];
   #retiring: readonly string[] = [];
   #names: readonly string[] = [];
+  #allVersions = false;
   /** The reason why the load waits, as it was told last. */
   #told: ServingError | undefined;
 
@@ -34,9 +36,10 @@ export class VersionNeeds {
     return this.#names;
   }
 
-  /** Notes the stages of a version that begins to load. */
-  begin(names: readonly string[]): void {
-    this.#names = names;
+  /** Notes the stages of files that begin to load. */
+  begin({ needs = [], needsVersions = false }: Pick<AspiredVersion, "needs" | "needsVersions"> = {}): void {
+    this.#names = needs;
+    this.#allVersions = needsVersions;
     this.#told = undefined;
   }
 
@@ -95,13 +98,14 @@ export class VersionNeeds {
   }
 
   /** As {@link NeededModels.lackOf}, of the models that the load needs. */
-  lack(allVersions: boolean): Lack | undefined {
-    return this.#needed.lackOf(this.#names, allVersions);
+  get lack(): NamingLack | undefined {
+    return this.#needed.lackOf(this.#names, this.#allVersions);
   }
 
-  /** The error for a reason why the load waits. */
-  tell({ code, textFor }: Problem): ServingError {
-    this.#told = namingError(code, textFor);
+  /** The error for the reason why the load waits, as it was planned just now. */
+  tell({ code, text, end }: Problem): ServingError {
+    const { lack } = this;
+    this.#told = namingError(code, (hears) => (lack === undefined ? text : lack.textFor(hears) + end));
     return this.#told;
   }
 

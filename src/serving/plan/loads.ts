@@ -52,21 +52,19 @@ export type Step = "hooks" | "files";
 
 /** A model that cannot answer, though a stage names it. */
 export interface Lack {
-  /** Says so to someone who may not hear of every model. */
-  readonly textFor: TextFor;
+  /** Says so to someone who hears of every model. */
+  readonly text: string;
   /** True if no load that runs will change that. */
   readonly isSettled: boolean;
 }
-
-type TextFor = (hears: (model: string) => boolean) => string;
 
 /** Everything outside a load that decides about it, looked at just before it is planned. */
 export interface LoadFacts {
   readonly kept: Kept;
   /** True if its stages name other models. */
   readonly hasNeeds: boolean;
-  /** Looks for one of them that cannot answer. */
-  readonly lack: () => Lack | undefined;
+  /** One of them that cannot answer. */
+  readonly lack?: Lack | undefined;
   /** True if its files have to be fetched. */
   readonly isFetched: boolean;
   /** False if other files are wanted by now, so that it does not begin, and is not tried again. */
@@ -103,7 +101,9 @@ type Deed =
 /** The reason why a load waits for other models. */
 export interface Problem {
   readonly code: ErrorCode;
-  readonly textFor: TextFor;
+  readonly text: string;
+  /** The end of the text, which does not name the model. */
+  readonly end: string;
 }
 
 /** Something to be done with a load, and the row that says so. */
@@ -150,7 +150,7 @@ const plan = firstOf([
     when: ({ after }, { hasNeeds }) => after === undefined && hasNeeds,
     act: () => ({ do: "look for needs" }),
   }),
-  row("N1", ["needing"], { when: (_, { lack }) => lack() === undefined, act: () => ({ do: "go on" }) }),
+  row("N1", ["needing"], { when: (_, { lack }) => lack === undefined, act: () => ({ do: "go on" }) }),
   row("N2", ["needing"], { when: ({ until }, _, now) => until <= now, act: () => ({ do: "need longer" }) }),
   // No load will help, or it takes long: each reason is told once, and it waits on.
   row("N3", ["needing"], {
@@ -238,7 +238,7 @@ export function afterAction(load: Load, action: LoadAction, now: number): Load {
     case "need longer":
       return { ...load, at: { ...load.at, is: "needing", until: Number.POSITIVE_INFINITY, isLate: true } };
     case "tell":
-      return load.at.is === "needing" ? { ...load, at: { ...load.at, told: action.textFor(hearsAll) } } : load;
+      return load.at.is === "needing" ? { ...load, at: { ...load.at, told: action.text } } : load;
     case "go on":
       return { ...load, at: { is: "due", after: "needs" } };
     case "queue":
@@ -260,17 +260,14 @@ export function afterAction(load: Load, action: LoadAction, now: number): Load {
   }
 }
 
-const hearsAll = () => true;
-
 function problemOf({ isLate }: Needing, { lack, limits }: LoadFacts & Pick<Load, "limits">): Problem | undefined {
-  const { textFor, isSettled } = lack() as Lack;
-  if (isSettled) return { code: "unavailable", textFor };
-  const wait = `It was waited for ${limits.timeoutMs} ms (--load-timeout), and is waited for further.`;
-  return isLate ? { code: "deadline_exceeded", textFor: (hears) => `${textFor(hears)} ${wait}` } : undefined;
+  if (lack === undefined || lack.isSettled) return lack && { code: "unavailable", text: lack.text, end: "" };
+  const end = ` It was waited for ${limits.timeoutMs} ms (--load-timeout), and is waited for further.`;
+  return isLate ? { code: "deadline_exceeded", text: lack.text + end, end } : undefined;
 }
 
 function isNews({ told }: Needing, problem: Problem | undefined): boolean {
-  return problem !== undefined && problem.textFor(hearsAll) !== told;
+  return problem !== undefined && problem.text !== told;
 }
 
 function endOf({ limits: { timeoutMs } }: Load, now: number): number {

@@ -16,7 +16,6 @@ const ORDER = orderLoad({ version: 3n, timeoutMs: 5000, retries: 2, maxPauseMs: 
 const PLAIN: LoadFacts = {
   kept: "nothing",
   hasNeeds: false,
-  lack: () => undefined,
   isFetched: false,
   isWanted: true,
   hasTurn: false,
@@ -53,7 +52,7 @@ function toFacts(words: string): LoadFacts {
   return {
     kept: is("served") ? "all" : is("hooks alone") ? "model" : "nothing",
     hasNeeds: is("needs"),
-    lack: () => (is("lacks") ? { textFor: () => "It needs b.", isSettled: is("lacks for good") } : undefined),
+    lack: is("lacks") ? { text: "It needs b.", isSettled: is("lacks for good") } : undefined,
     isFetched: is("fetched"),
     isWanted: !is("others wanted"),
     hasTurn: is("turn"),
@@ -64,7 +63,7 @@ function toText(action: LoadAction | undefined): string {
   if (action === undefined) return "wait";
   const { row, do: what } = action;
   if (what === "prepare") return `${row} prepare ${action.step}`;
-  if (what === "tell") return `${row} tell: ${action.textFor(() => true)}`;
+  if (what === "tell") return `${row} tell: ${action.text}`;
   if (what === "load") return `${row} load${action.hasPlace ? "" : " without a place"}`;
   if (what === "fail")
     return `${row} fail${action.isTriedAgain ? ", to be tried again" : ""}${action.isLast ? ", and end" : ""}`;
@@ -191,7 +190,7 @@ describe("the way of a load", () => {
   });
 
   test("tells once what it waits for, however long that takes", () => {
-    const lack = () => ({ textFor: () => "It needs b.", isSettled: true });
+    const lack = { text: "It needs b.", isSettled: true };
     const steps = ["L3 look for needs", "N3 tell", "5000 ms:", "N2 need longer"];
     expect(follow(ORDER, ["time"], { ...PLAIN, hasNeeds: true, lack })).toEqual(steps);
   });
