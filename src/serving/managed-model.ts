@@ -66,19 +66,9 @@ export class ManagedModel {
     return new Set(this.#versions.flatMap(({ needs }) => needs));
   }
 
-  /** True while a version that should no longer be served finishes its requests. */
-  get isEnding(): boolean {
-    return this.#versions.some(({ isEnding }) => isEnding);
-  }
-
   /** True while a version that should be served has neither been loaded nor failed. */
   get isLoading(): boolean {
     return this.#versions.some(({ isWanted, isSettled }) => isWanted && !isSettled);
-  }
-
-  /** True while one of its versions is about to be replaced by files that do without a model that it needs. */
-  isLeaving(need: string): boolean {
-    return this.#versions.some((version) => version.isLeaving(need));
   }
 
   /** Names of the models that have to be loaded for it. */

@@ -3,7 +3,7 @@ import { unlessAborted } from "../platform/async/cancel-source.ts";
 import type { AspiredVersion } from "./aspired-model.ts";
 import { type LoadRun, limitsOf } from "./load-run.ts";
 import type { ModelPlaces } from "./model-places.ts";
-import type { HooksAction } from "./plan/changes.ts";
+import type { Dependent, HooksAction } from "./plan/changes.ts";
 import type { LoadAction } from "./plan/loads.ts";
 import type { Servable } from "./servable.ts";
 import { ServedCopy } from "./served-copy.ts";
@@ -82,14 +82,13 @@ export class ManagedVersion {
     return this.#state === "END" ? [] : this.#needs.all;
   }
 
-  /** As {@link VersionNeeds.isLeaving}. */
-  isLeaving(need: string): boolean {
-    return this.#needs.isLeaving(need, { next: this.#pursuit.target, loaded: this.#pursuit.loaded });
-  }
-
-  /** True while it has something left to finish, and is not wanted any more. */
-  get isEnding(): boolean {
-    return !this.isWanted && this.#state !== "END";
+  /** As it matters to a model that it needs, and that should go. */
+  asDependentOf(need: string): Dependent {
+    const { target, loaded } = this.#pursuit;
+    const { aspired, isSettled } = target;
+    const [isWanted, willNeed] = [aspired !== undefined, aspired?.needs?.includes(need) === true];
+    const namesVersion = loaded?.aspired?.needsVersions === true;
+    return { isWanted, willNeed, isSettled, namesVersion, isRetiring: this.#needs.retiring.includes(need) };
   }
 
   /** The reason why its requests fail for want of a model that it needs. */

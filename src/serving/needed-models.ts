@@ -8,16 +8,22 @@ import type { ServableDescription } from "./servable-description.ts";
 import { servedNames } from "./served-names.ts";
 import type { VersionState } from "./version-status.ts";
 
+/** A version of a model that others may need. */
+interface NeedingVersion {
+  readonly failure: unknown;
+  readonly status: { readonly state: VersionState };
+  readonly needs: readonly string[];
+  asDependentOf(need: string): Dependent;
+}
+
 /** A model that others may need. */
 interface NeededModel {
   readonly name: string;
   readonly current: { readonly servable: Servable | undefined } | undefined;
-  readonly versions: readonly { readonly failure: unknown; readonly status: { readonly state: VersionState } }[];
+  readonly versions: readonly NeedingVersion[];
   readonly isUnloaded: boolean;
   /** True while a version that should be served has neither been loaded nor failed. */
   readonly isLoading: boolean;
-  readonly isEnding: boolean;
-  isLeaving(need: string): boolean;
   readonly needs: ReadonlySet<string>;
 }
 
@@ -69,9 +75,12 @@ export class NeededModels {
     return this.#catalog.models().filter((model) => model.needs.has(name));
   }
 
-  /** The same models, as they matter to a version that should go. */
+  /** Their versions that do, as they matter to one that should go. */
   dependents(name: string): readonly Dependent[] {
-    return this.dependentsOf(name).map((model) => ({ isLeaving: model.isLeaving(name), isEnding: model.isEnding }));
+    const needing = this.dependentsOf(name).flatMap(({ versions }) =>
+      versions.filter(({ needs }) => needs.includes(name)),
+    );
+    return needing.map((version) => version.asDependentOf(name));
   }
 
   /** True once every version of these models, and of those that they need, is available or has failed. */

@@ -5,13 +5,6 @@ import type { NamingLack, NeededModels } from "./needed-models.ts";
 import type { Problem } from "./plan/loads.ts";
 import type { Servable } from "./servable.ts";
 import type { ServableDescription } from "./servable-description.ts";
-import type { VersionTarget } from "./version-target.ts";
-
-/** The files that a version should have next, and those that it has. */
-interface VersionChange {
-  readonly next: Pick<VersionTarget, "aspired" | "isSettled">;
-  readonly loaded: Pick<VersionTarget, "aspired"> | undefined;
-}
 
 /** The models that are stages of one version, as it loads and serves. */
 export class VersionNeeds {
@@ -48,15 +41,9 @@ export class VersionNeeds {
     return [...this.#names, ...this.#loaded, ...this.#retiring];
   }
 
-  /**
-   * True while the loaded version is about to be replaced by files that do without a model, or name another version of
-   * it, and until the last requests of the old one are over.
-   */
-  isLeaving(need: string, { next, loaded }: VersionChange): boolean {
-    const { aspired, isSettled } = next;
-    if (aspired === undefined || (isSettled && !this.#retiring.includes(need))) return false;
-    const mayChange = aspired.needs?.includes(need) !== true || loaded?.aspired?.needsVersions === true;
-    return mayChange && this.all.includes(need);
+  /** Names of those that are stages of what answered before, until its last requests are over. */
+  get retiring(): readonly string[] {
+    return this.#retiring;
   }
 
   /** Notes the stages of what answers from now on; undefined = nothing does. What answered before retires. */

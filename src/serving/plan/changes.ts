@@ -66,16 +66,22 @@ export interface ChangeFacts {
   readonly isStale: boolean;
   /** True if requests hold the copy that retires, or threads keep it. */
   readonly isHeld: boolean;
-  /** Models whose stages need the version's model; looked for when they matter. */
+  /** Versions whose stages need the version's model; looked for when they matter. */
   readonly dependents: readonly Dependent[];
 }
 
-/** A model whose stages need another one. */
+/** A version that needs another model: for what loads, what answers, or the last requests of what did. */
 export interface Dependent {
-  /** True if it is about to be replaced by files that do without that. */
-  readonly isLeaving: boolean;
-  /** True if it finishes its last requests, and is not wanted any more. */
-  readonly isEnding: boolean;
+  /** True if it should be served. */
+  readonly isWanted: boolean;
+  /** True if the files that it should have need that, too. */
+  readonly willNeed: boolean;
+  /** True once they have loaded, or failed. */
+  readonly isSettled: boolean;
+  /** True if those that answer name a version of that. */
+  readonly namesVersion: boolean;
+  /** True if those before have their last requests, and need that. */
+  readonly isRetiring: boolean;
 }
 
 /** Something that has happened to a version while it changed. */
@@ -128,11 +134,11 @@ export const planChange = firstOf([
   row("C7", ["yielding", "outlasting"], { when: (_, { isNew }) => isNew, act: () => ({ do: "stay" }) }),
   // None that needs it will do without it soon: those that go have their time, the others have to fail.
   row("C8", ["yielding"], {
-    when: (_, { dependents }) => !dependents.some(({ isLeaving }) => isLeaving),
+    when: (_, { dependents }) => !dependents.some(isLeaving),
     act: () => ({ do: "outlast" }),
   }),
   row("C9", ["outlasting"], {
-    when: ({ until }, { dependents }, now) => until <= now || !dependents.some(({ isEnding }) => isEnding),
+    when: ({ until }, { dependents }, now) => until <= now || dependents.every(({ isWanted }) => isWanted),
     act: () => ({ do: "retire" }),
   }),
   // Requests that never end must not keep their copy.
@@ -142,6 +148,11 @@ export const planChange = firstOf([
   }),
   row("C11", ["freed"], { act: () => ({ do: "end" }) }),
 ]);
+
+/** True while it is about to do without the model, or with another version, until the last requests before are over. */
+function isLeaving({ isWanted, willNeed, isSettled, namesVersion, isRetiring }: Dependent): boolean {
+  return isWanted && (!willNeed || namesVersion) && (!isSettled || isRetiring);
+}
 
 /** Equal files may have changed since their load began, which is noticed after it. */
 function mayLoadOn({ isLoading, wanted, begun }: ChangeFacts): boolean {

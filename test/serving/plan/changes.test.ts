@@ -6,6 +6,7 @@ import {
   type ChangeEvent,
   type ChangeFacts,
   changeWakeOf,
+  type Dependent,
   keptOf,
   planChange,
   planHooks,
@@ -29,6 +30,18 @@ function toChange(words: string): Change {
   return changes[is] ?? { is: "none" };
 }
 
+/** One that needs the model, by words; without any, it has loaded other files, which do without that. */
+function toDependent(words: string): Dependent {
+  const is = (name: string) => words.includes(name);
+  return {
+    isWanted: !is("needed by last"),
+    willNeed: is("as before"),
+    isSettled: !is("until replaced"),
+    namesVersion: is("version"),
+    isRetiring: is("for last requests"),
+  };
+}
+
 function toFacts(words: string): ChangeFacts {
   const is = (name: string) => words.includes(name);
   return {
@@ -39,7 +52,7 @@ function toFacts(words: string): ChangeFacts {
     isServed: is("served"),
     isStale: is("stale"),
     isHeld: is("held"),
-    dependents: is("needed") ? [{ isLeaving: is("until replaced"), isEnding: is("by last") }] : [],
+    dependents: is("needed") ? [toDependent(words)] : [],
   };
 }
 
@@ -62,6 +75,10 @@ describe("a version", () => {
     ["loading, given up", "new, wanted", "wait"],
     ["yielding", "served, needed until replaced", "wait"],
     ["yielding", "new, wanted, served, needed until replaced", "C7 stay"],
+    ["yielding", "served, needed for last requests", "wait"],
+    ["yielding", "served, needed until replaced by a version as before", "wait"],
+    ["yielding", "served, needed until replaced as before", "C8 outlast"],
+    ["yielding", "served, needed by last until replaced", "C8 outlast"],
     ["yielding", "served, needed", "C8 outlast"],
     ["outlasting 5s", "served, needed by last", "wait"],
     ["outlasting 5s", "new, served, needed by last", "C7 stay"],

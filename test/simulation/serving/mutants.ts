@@ -209,13 +209,13 @@ export const MUTANTS: readonly Mutant[] = [
   {
     what: "lets a model go before those that need it are replaced",
     file: "plan/changes.ts",
-    from: "when: (_, { dependents }) => !dependents.some(({ isLeaving }) => isLeaving),",
+    from: "when: (_, { dependents }) => !dependents.some(isLeaving),",
     to: "when: () => true,",
   },
   {
     what: "keeps a model for ever that another one needed",
     file: "plan/changes.ts",
-    from: "when: (_, { dependents }) => !dependents.some(({ isLeaving }) => isLeaving),",
+    from: "when: (_, { dependents }) => !dependents.some(isLeaving),",
     to: "when: () => false,",
   },
   {
