@@ -234,12 +234,15 @@ export class ManagedVersion {
     throw action.reason;
   }
 
-  /** A servable that is unloaded while idle, unless its files were replaced or are gone: it would not load then. */
+  /** A servable that is unloaded while idle. */
   #onDemand(loaded: Servable): ServedCopy {
     const isCurrent = () => this.#pursuit.target === this.#pursuit.loaded;
     const servable: ServedCopy = new ServedCopy(loaded, {
       ...this.#on,
-      mayPark: () => isCurrent() && this.#on.isPresent(this.version),
+      use: () => {
+        const { idleUnloadMs, isPresent } = this.#on;
+        return { idleMs: idleUnloadMs(), isCurrent: isCurrent(), isPresent: isPresent(this.version) };
+      },
       isNeeded: () => this.#policy.needed.dependentsOf(this.model).length > 0,
       load: (order) => {
         // A replaced copy is loaded for its last requests alone.

@@ -11,16 +11,16 @@ import type { Executed } from "./executor.ts";
 import { LeaseCount } from "./lease-count.ts";
 import type { LoadOrder, LoadRun } from "./load-run.ts";
 import type { Unloadable } from "./model-memory.ts";
-import { type Action, RETIRE_MS, type Use } from "./plan/residence.ts";
+import { type Action, isUnused, RETIRE_MS, type Use } from "./plan/residence.ts";
 import type { Servable } from "./servable.ts";
 import { hasBatchedModel } from "./servable-description.ts";
 import { PastStatistics, RequestCounter, type ServableStatistics } from "./servable-statistics.ts";
 import type { VersionContext } from "./version-context.ts";
 
 /** Facts and steps of one copy that its version knows. */
-interface CopyOptions extends Pick<VersionContext<never>, "policy" | "idleUnloadMs" | "log">, Pick<Use, "isNeeded"> {
-  /** As {@link Use.mayPark}. */
-  readonly mayPark: () => boolean;
+interface CopyOptions extends Pick<VersionContext<never>, "policy" | "log"> {
+  readonly use: () => Pick<Use, "idleMs" | "isCurrent" | "isPresent">;
+  readonly isNeeded: () => boolean;
   readonly load: (order: Pick<LoadOrder, "signal" | "isAtOnce">) => LoadRun;
   /** As {@link LeaseCount} calls it. */
   readonly onFree: () => void;
@@ -93,7 +93,7 @@ export class ServedCopy implements Servable, Unloadable, Executed {
   }
 
   get isIdle(): boolean {
-    return this.#loaded !== undefined && this.leases.isIdle && this.#options.mayPark();
+    return this.#loaded !== undefined && isUnused(this.use);
   }
 
   get lastUse(): number {
@@ -101,9 +101,14 @@ export class ServedCopy implements Servable, Unloadable, Executed {
   }
 
   get use(): Use {
-    const { idleUnloadMs, mayPark, isNeeded } = this.#options;
-    const { leases, lastUse } = this;
-    return { idleMs: idleUnloadMs(), isHeld: !leases.isIdle, mayPark: mayPark(), isNeeded, lastUse };
+    const { use, isNeeded } = this.#options;
+    return {
+      ...use(),
+      ...{ isHeld: !this.leases.isIdle, lastUse: this.lastUse },
+      get isNeeded() {
+        return isNeeded();
+      },
+    };
   }
 
   run(request: InferRequest): Promise<InferResponse> {

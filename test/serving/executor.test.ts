@@ -20,7 +20,8 @@ function execute(onError: () => void = () => {}) {
     },
   });
   const adopt = (name: string, idleMs = 0, act: (what: string) => void = () => {}) => {
-    const use = { idleMs, isHeld: false, mayPark: true, isNeeded: () => false, lastUse: performance.now() };
+    const there = { isHeld: false, isCurrent: true, isPresent: true, isNeeded: false };
+    const use = { idleMs, ...there, lastUse: performance.now() };
     const looks = { count: 0 };
     const copy: Executed & { now: Use } = {
       now: use,

@@ -168,7 +168,7 @@ it("gives its memory to a load that waits as soon as it is loaded, where its cli
   const limits = { version: 1n, timeoutMs: 0, retries: 0, maxPauseMs: 1000 };
   const copy = new ServedCopy(await source.load(new AbortController().signal), {
     policy: { executor } as never,
-    ...{ log, idleUnloadMs: () => 0, mayPark: () => true, isNeeded: () => false },
+    ...{ log, use: () => ({ idleMs: 0, isCurrent: true, isPresent: true }), isNeeded: () => false },
     ...{ onLoad: () => {}, onFree: () => executor.memory.changed() },
     load: (order) => executor.load({ ...order, version: () => ({ ...source, load }), limits }),
   });

@@ -25,10 +25,12 @@ export interface Use {
   readonly idleMs: number;
   /** True while a request holds it. */
   readonly isHeld: boolean;
-  /** False if it could not be loaded again: its files have been replaced, or are gone. */
-  readonly mayPark: boolean;
-  /** Reports if other models need it: a load of theirs, which has a place, may wait for it. */
-  readonly isNeeded: () => boolean;
+  /** False once other files are wanted, or none: it could not be loaded again. */
+  readonly isCurrent: boolean;
+  /** True if its files were there at the last check. */
+  readonly isPresent: boolean;
+  /** True if other models need it: a load of theirs, which has a place, may wait for it. Looked for when it matters. */
+  readonly isNeeded: boolean;
   /** End of the last request or load, on the clock of performance.now(). */
   readonly lastUse: number;
 }
@@ -92,7 +94,7 @@ export const plan = firstOf([
   // A request waits; all that come meanwhile have the same load.
   row("I3", ["failed", "parked"], {
     when: isDemanded,
-    act: (copy, use) => ({ do: "load", isAtOnce: isUrgent(copy) || use.isNeeded() }),
+    act: (copy, use) => ({ do: "load", isAtOnce: isUrgent(copy) || use.isNeeded }),
   }),
   // A load that waits for a place must go on, since a load that has one waits for it.
   row("G3", ["loading"], { when: (copy) => isUrgent(copy) && !copy.isAtOnce, act: () => ({ do: "hurry" }) }),
@@ -107,8 +109,8 @@ function isUrgent({ demand }: { readonly demand: Demand }): boolean {
 }
 
 /** True if nothing is taken from anyone when it is parked. */
-function isUnused({ isHeld, mayPark }: Use): boolean {
-  return !isHeld && mayPark;
+export function isUnused({ isHeld, isCurrent, isPresent }: Use): boolean {
+  return !isHeld && isCurrent && isPresent;
 }
 
 function idleText({ idleMs }: Use): string {

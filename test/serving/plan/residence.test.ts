@@ -14,7 +14,7 @@ import {
 
 const NOW = 100_000;
 const BROKEN = new ServingError("unavailable", "no file");
-const UNUSED: Use = { idleMs: 0, isHeld: false, mayPark: true, isNeeded: () => false, lastUse: NOW };
+const UNUSED: Use = { idleMs: 0, isHeld: false, isCurrent: true, isPresent: true, isNeeded: false, lastUse: NOW };
 
 /** Copies by their words: `resident`, `crowded`, `parking 5s` (left), `parked`, `failed -1s` (until), `loading`. */
 function toCopy(words: string): Residence {
@@ -28,12 +28,14 @@ function toCopy(words: string): Residence {
   return is === "loading" ? { is, demand, isAtOnce: words.includes("without a place") } : { is: "parked", demand };
 }
 
-/** Its use by words: `idle 5s used -6s held replaced needed by others`. */
+/** Its use by words: `idle 5s used -6s held replaced gone needed by others`. */
 function toUse(words: string): Use {
   const seconds = (name: string) => 1000 * Number(new RegExp(`${name} (-?[\\d.]+)s`).exec(words)?.[1] ?? 0);
-  const [isHeld, mayPark] = [words.includes("held"), !words.includes("replaced")];
-  const isNeeded = () => words.includes("needed by others");
-  return { idleMs: seconds("idle"), lastUse: NOW + seconds("used"), isHeld, mayPark, isNeeded };
+  return {
+    ...{ idleMs: seconds("idle"), lastUse: NOW + seconds("used") },
+    ...{ isHeld: words.includes("held"), isNeeded: words.includes("needed by others") },
+    ...{ isCurrent: !words.includes("replaced"), isPresent: !words.includes("gone") },
+  };
 }
 
 function toText(action: Action | undefined): string {
@@ -58,6 +60,8 @@ describe("a copy in memory", () => {
     ["resident", "idle 5s used -4s", "wait 1s"],
     ["resident", "idle 5s used -6s held", "wait 5s"],
     ["resident", "idle 5s used -6s replaced", "wait 5s"],
+    ["resident", "idle 5s used -6s gone", "wait 5s"],
+    ["crowded", "gone", "I2 stay"],
     ["crowded", "", "I2 park: others need its memory"],
     ["crowded", "held", "I2 stay"],
     ["crowded", "idle 5s used -6s held", "I2 stay"],

@@ -65,14 +65,20 @@ export const MUTANTS: readonly Mutant[] = [
   {
     what: "unloads a copy that a request holds",
     file: "plan/residence.ts",
-    from: "return !isHeld && mayPark;",
-    to: "return mayPark;",
+    from: "return !isHeld && isCurrent && isPresent;",
+    to: "return isCurrent && isPresent;",
   },
   {
     what: "unloads a copy whose files are gone",
     file: "plan/residence.ts",
-    from: "return !isHeld && mayPark;",
-    to: "return !isHeld;",
+    from: "return !isHeld && isCurrent && isPresent;",
+    to: "return !isHeld && isCurrent;",
+  },
+  {
+    what: "unloads a copy while other files are wanted",
+    file: "plan/residence.ts",
+    from: "return !isHeld && isCurrent && isPresent;",
+    to: "return !isHeld && isPresent;",
   },
   {
     what: "waits for memory that is not given back as long as that takes",
