@@ -3,7 +3,7 @@ import type { Logger } from "../observability/logger.ts";
 import type { AspiredModel, AspiredVersion } from "./aspired-model.ts";
 import { ManagedVersion } from "./managed-version.ts";
 import { ModelPlaces } from "./model-places.ts";
-import { labelProblems, planLabels, planVersions } from "./plan/versions.ts";
+import { labelProblems, planForgotten, planLabels, planVersions } from "./plan/versions.ts";
 import type { RequestLogOptions } from "./request-log.ts";
 import type { Traffic } from "./traffic.ts";
 import type { LoadPolicy } from "./version-context.ts";
@@ -16,9 +16,6 @@ export interface ModelPolicy extends LoadPolicy {
   readonly log: Logger;
 }
 
-/** Maximum number of ended versions that are still listed: models may be replaced for years. */
-const MAX_ENDED = 10;
-
 /** One named model: its versions, its labels, and the version that answers if a request names none. */
 export class ManagedModel {
   readonly name: string;
@@ -26,7 +23,7 @@ export class ManagedModel {
   readonly #places: ModelPlaces;
   readonly #onChange: (status: VersionStatus, isNews: boolean) => void;
   /** Highest first. */
-  readonly #versions: ManagedVersion[] = [];
+  #versions: readonly ManagedVersion[] = [];
   #labels: ReadonlyMap<string, bigint> = new Map();
   /** Messages of labels that could not be assigned, as logged last. */
   #labelProblems: readonly string[] = [];
@@ -108,7 +105,7 @@ export class ManagedModel {
 
   /** True when no version is loaded or should be. */
   get isOver(): boolean {
-    return this.#aspired.length === 0 && this.#versions.every(({ status }) => status.state === "END");
+    return this.#aspired.length === 0 && this.#versions.every(({ isEnded }) => isEnded);
   }
 
   /** The status of one of its versions. */
@@ -169,7 +166,8 @@ export class ManagedModel {
       else if (action.do === "aspire") version.aspire(action.files);
       else version.describe(action.files);
     }
-    this.#forgetEnded();
+    const forgotten = planForgotten({ wanted, known: this.#versions });
+    this.#versions = this.#versions.filter(({ version }) => !forgotten.includes(version));
     this.#isChanging = false;
     if (!isHeld && this.isSettled) this.#warnOfLabels();
   }
@@ -210,8 +208,7 @@ export class ManagedModel {
       log: this.#policy.log,
       change: (changed, isNews) => this.#change(changed, isNews),
     });
-    this.#versions.push(managed);
-    this.#versions.sort((a, b) => (a.version < b.version ? 1 : -1));
+    this.#versions = [...this.#versions, managed].sort((a, b) => (a.version < b.version ? 1 : -1));
     return managed;
   }
 
@@ -226,13 +223,5 @@ export class ManagedModel {
     const { allowLabelsForUnavailable: allowUnavailable } = this.#policy.loading;
     const [wanted, assigned] = [this.#wantedLabels, this.#labels];
     this.#labels = planLabels({ wanted, assigned, served: this.#served, allowUnavailable });
-  }
-
-  #forgetEnded(): void {
-    const isEnded = ({ version, status }: ManagedVersion) =>
-      status.state === "END" && !this.#aspired.some((aspired) => aspired.version === version);
-    for (const version of this.#versions.filter(isEnded).slice(MAX_ENDED)) {
-      this.#versions.splice(this.#versions.indexOf(version), 1);
-    }
   }
 }

@@ -79,7 +79,7 @@ export class ManagedVersion {
 
   /** Names of the models that it cannot do without; empty once it has ended. */
   get needs(): readonly string[] {
-    return this.#state === "END" ? [] : this.#needs.all;
+    return this.isEnded ? [] : this.#needs.all;
   }
 
   /** As it matters to a model that it needs, and that should go. */
@@ -99,6 +99,11 @@ export class ManagedVersion {
   /** The files that it should have; undefined = it should be unloaded. */
   get aspired(): AspiredVersion | undefined {
     return this.#pursuit.target.aspired;
+  }
+
+  /** True once it is unloaded, or its load has failed for good. */
+  get isEnded(): boolean {
+    return this.#state === "END";
   }
 
   /** True when it should be loaded. */

@@ -13,6 +13,7 @@ import {
   type HooksFacts,
   type HooksWish,
   haveSameModel,
+  isGivenUp,
   type Kept,
   keptOf,
   planChange,
@@ -68,11 +69,9 @@ export class VersionTarget {
     this.#done.reject(reason);
   }
 
-  /**
-   * Makes those that wait for it wait for a later decision. A decision to unload rejects those that wait for a load.
-   */
+  /** Makes those that wait for it wait for a later decision, unless its load is given up. */
   follow(next: VersionTarget): void {
-    if (this.aspired === undefined || next.aspired !== undefined) next.done.then(this.#done.resolve, this.#done.reject);
+    if (!isGivenUp(this.aspired, next.aspired)) next.done.then(this.#done.resolve, this.#done.reject);
     else this.#done.reject(new ServingError("aborted", "The model was unloaded before it had loaded."));
   }
 }

@@ -45,6 +45,11 @@ export function keptOf({ wanted, served, isOrdered, isInDoubt, hasHooks }: KeptS
   return hasHooks && haveSameModel(wanted, served) ? "model" : "nothing";
 }
 
+/** True if those that wait for one decision hear that its load was given up, and do not wait for the next one. */
+export function isGivenUp(wanted: Files | undefined, next: Files | undefined): boolean {
+  return wanted !== undefined && next === undefined;
+}
+
 /** True if files are known to differ in their hooks at most. */
 export function haveSameModel(one: Files | undefined, other: Files | undefined): boolean {
   return one?.modelFingerprint !== undefined && one.modelFingerprint === other?.modelFingerprint;

@@ -40,13 +40,15 @@ interface KnownVersion {
   readonly aspired: Files | undefined;
   /** True if it answers requests. */
   readonly isServed: boolean;
+  /** True if nothing is left of it. */
+  readonly isEnded: boolean;
 }
 
 /** The versions of one model, as they are wanted and as they are. */
 export interface VersionsSeen<Wanted extends WantedVersion = WantedVersion> {
   /** Those that should be served, highest first. */
   readonly wanted: readonly Wanted[];
-  /** Every listed version. */
+  /** Every listed version, highest first. */
   readonly known: readonly KnownVersion[];
   /** True once a client has unloaded the model: none is wanted then. */
   readonly isUnloaded: boolean;
@@ -90,6 +92,16 @@ export function planVersions<Wanted extends WantedVersion>(
     return answers ? ({ row: "V4", do: "drop", version } as const) : [];
   });
   return [...up, ...down];
+}
+
+/** Maximum number of ended versions that are still listed: models may be replaced for years. */
+const MAX_ENDED = 10;
+
+/** V6: the versions that are listed no more, of those that have ended and are not wanted: all but the highest. */
+export function planForgotten({ wanted, known }: Pick<VersionsSeen, "wanted" | "known">): readonly bigint[] {
+  const isWanted = ({ version }: KnownVersion) => wanted.some((one) => one.version === version);
+  const ended = known.filter((one) => one.isEnded && !isWanted(one));
+  return ended.slice(MAX_ENDED).map(({ version }) => version);
 }
 
 /** The labels of a model, as they should be and as they are. */

@@ -7,6 +7,7 @@ import {
   type ChangeFacts,
   changeWakeOf,
   type Dependent,
+  isGivenUp,
   keptOf,
   planChange,
   planHooks,
@@ -173,6 +174,17 @@ describe("what answers, and other files", () => {
     expect(keptOf(seen)).toBe(expected);
     expect(keptOf({ ...seen, served: undefined })).toBe("nothing");
   });
+});
+
+test("who waits for a load hears that it was given up once nothing is wanted, and else waits on", () => {
+  const files = toPrint("a", 1);
+  expect(isGivenUp(files, undefined)).toBe(true);
+  for (const [one, next] of [
+    [files, files],
+    [undefined, files],
+    [undefined, undefined],
+  ] as const)
+    expect(isGivenUp(one, next)).toBe(false);
 });
 
 /** The files of a model with one of its hook files. */

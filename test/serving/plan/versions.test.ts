@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { labelProblems, planLabels, planModels, planVersions } from "../../../src/serving/plan/versions.ts";
+import { labelProblems, planForgotten, planLabels, planModels, planVersions } from "../../../src/serving/plan/versions.ts";
 
 /** Versions by their numbers: `3 1`. */
 const toVersions = (words: string) => words.split(" ").filter(Boolean).map(BigInt);
@@ -8,7 +8,8 @@ const toVersions = (words: string) => words.split(" ").filter(Boolean).map(BigIn
 const toFiles = (words: string) =>
   [...words.matchAll(/(\d+)([a-z]?)(!?)/g)].map(([, version = "0", fingerprint = "", mark]) => {
     const aspired = fingerprint === "" ? undefined : { fingerprint };
-    return { version: BigInt(version), fingerprint, aspired, isServed: mark === "!" };
+    const isEnded = aspired === undefined && mark === "";
+    return { version: BigInt(version), fingerprint, aspired, isServed: mark === "!", isEnded };
   });
 
 /** The actions on the versions of a model. */
@@ -43,6 +44,12 @@ describe("the versions of a model", () => {
     expect(planned("2a", "2a! 1a!", { isHeld: true })).toBe("");
     expect(planned("", "2a!", { isHeld: true })).toBe("V4 drop 2");
   });
+});
+
+test("versions that have ended are listed, the highest ten of those that are not wanted", () => {
+  const known = toFiles("15 14a! 13 12 11a 10 9 8! 7 6 5 4 3 2 1");
+  expect(planForgotten({ wanted: toFiles("1a"), known })).toEqual([2n]);
+  expect(planForgotten({ wanted: [], known })).toEqual([2n, 1n]);
 });
 
 describe("the models of a server", () => {
