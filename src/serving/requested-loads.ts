@@ -5,6 +5,7 @@ import type { UnloadOptions } from "./inference-service.ts";
 import type { ManagedModel } from "./managed-model.ts";
 import { namingError } from "./naming-error.ts";
 import type { NeededModels } from "./needed-models.ts";
+import { planUnload } from "./plan/versions.ts";
 
 /** The models, and the source of their versions. */
 interface RequestedLoadsParts {
@@ -99,19 +100,12 @@ export class RequestedLoads {
     await unloaded;
   }
 
-  /**
-   * Models that need it are unloaded before it, since their requests use it; models that
-   * were loaded only for it, after it.
-   */
   async #unloadWithOthers(name: string): Promise<void> {
-    const model = this.#on.catalog.require(name);
-    const { needs } = model;
-    for (const other of this.#on.needed.dependentsOf(name)) await this.#unloadWithOthers(other.name);
-    await this.#unload(name);
-    for (const need of needs) {
-      const isLeft = this.#on.catalog.get(need)?.isDependencyOnly && this.#on.needed.dependentsOf(need).length === 0;
-      if (isLeft) await this.#unloadWithOthers(need);
-    }
+    const { catalog, needed } = this.#on;
+    // A client may have loaded it, or what needs it, meanwhile.
+    const isSpare = (one: string) => catalog.get(one)?.isDependencyOnly && needed.dependentsOf(one).length === 0;
+    for (const [one, row] of planUnload(name, catalog.models()))
+      if (row !== "U3" || isSpare(one)) await this.#unload(one);
   }
 }
 

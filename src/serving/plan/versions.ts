@@ -28,6 +28,34 @@ export function planModels({ wanted, known, last }: ModelsSeen): readonly ModelA
   ];
 }
 
+/** A model that may be unloaded together with others. */
+interface UnloadableModel {
+  readonly name: string;
+  /** Names of the models that it needs. */
+  readonly needs: ReadonlySet<string>;
+  /** True if it was loaded only because others need it. */
+  readonly isDependencyOnly: boolean;
+}
+
+/** The models that a client unloads with one that it names, in order, and the rows that say so. */
+export function planUnload(name: string, models: readonly UnloadableModel[]): ReadonlyMap<string, "U1" | "U2" | "U3"> {
+  const [rows, begun] = [new Map<string, "U1" | "U2" | "U3">(), new Set<string>()];
+  const needing = (need: string) => models.filter((model) => model.needs.has(need) && !rows.has(model.name));
+  const add = (one: string, row: "U1" | "U2" | "U3") => {
+    if (begun.has(one)) return;
+    begun.add(one);
+    // U1: what needs it goes before it, since its requests use it. U2: it was asked for.
+    for (const other of needing(one)) add(other.name, "U1");
+    rows.set(one, row);
+    const needs = models.find((model) => model.name === one)?.needs;
+    // U3: what was loaded for it alone goes after it.
+    for (const need of models.filter((other) => other.isDependencyOnly && needs?.has(other.name)))
+      if (needing(need.name).length === 0) add(need.name, "U3");
+  };
+  add(name, "U2");
+  return rows;
+}
+
 /** A version that should be served, with its files. */
 interface WantedVersion extends Files {
   readonly version: bigint;

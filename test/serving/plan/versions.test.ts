@@ -1,5 +1,12 @@
 import { describe, expect, test } from "vitest";
-import { labelProblems, planForgotten, planLabels, planModels, planVersions } from "../../../src/serving/plan/versions.ts";
+import {
+  labelProblems,
+  planForgotten,
+  planLabels,
+  planModels,
+  planUnload,
+  planVersions,
+} from "../../../src/serving/plan/versions.ts";
 
 /** Versions by their numbers: `3 1`. */
 const toVersions = (words: string) => words.split(" ").filter(Boolean).map(BigInt);
@@ -62,6 +69,28 @@ describe("the models of a server", () => {
     const toNames = (words: string) => words.split(" ").filter(Boolean);
     const actions = planModels({ wanted: toNames(wanted), known: toNames(known), last: "last" });
     expect(actions.map(({ row, do: what, name }) => `${row} ${what} ${name}`).join(", ")).toBe(expected);
+  });
+});
+
+describe("a model that a client unloads together with what needs it", () => {
+  /** Models by words: `chain:a,b` needs a and b; `(a)` was loaded for others alone. */
+  const toModels = (words: string) =>
+    words.split(" ").map((word) => {
+      const [name = "", needs = ""] = word.split(":");
+      const isDependencyOnly = name.startsWith("(");
+      return { name: name.replaceAll(/[()]/g, ""), needs: new Set(needs.split(",")), isDependencyOnly };
+    });
+
+  test.each([
+    ["a", "a b", "U2 a"],
+    ["a", "a chain:a tower:chain", "U1 tower, U1 chain, U2 a"],
+    ["a", "a chain:a tower:a,chain", "U1 tower, U1 chain, U2 a"],
+    ["chain", "(a) b chain:a,b", "U2 chain, U3 a"],
+    ["tower", "(a) (chain):a tower:chain", "U2 tower, U3 chain, U3 a"],
+    ["chain", "(a) chain:a other:a", "U2 chain"],
+    ["a", "a (b) chain:a,b", "U1 chain, U3 b, U2 a"],
+  ])("%s, of %j: %s", (name, words, expected) => {
+    expect([...planUnload(name, toModels(words))].map(([one, row]) => `${row} ${one}`).join(", ")).toBe(expected);
   });
 });
 
