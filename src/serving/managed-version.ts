@@ -3,7 +3,7 @@ import { unlessAborted } from "../platform/async/cancel-source.ts";
 import type { AspiredVersion } from "./aspired-model.ts";
 import { type LoadRun, limitsOf } from "./load-run.ts";
 import type { ModelPlaces } from "./model-places.ts";
-import type { Dependent, HooksAction } from "./plan/changes.ts";
+import type { ChangeAction, Dependent, HooksAction } from "./plan/changes.ts";
 import type { LoadAction } from "./plan/loads.ts";
 import type { Servable } from "./servable.ts";
 import { ServedCopy } from "./served-copy.ts";
@@ -50,18 +50,7 @@ export class ManagedVersion {
       }),
       dependents: () => this.#policy.needed.dependents(this.model),
       hooks: () => ({ copy: this.#servable, readAt: this.#hooksReadAt }),
-      load: (target, signal) => this.#load(target, signal),
-      retire: () => this.#retire(),
-      free: () => void this.#free(),
-      end: (target) => {
-        target.reach();
-        this.#enter("END", this.#failure);
-      },
-      renew: () => {
-        this.#needs.renewFor(this.#servable);
-        this.aspire(this.aspired as AspiredVersion, true);
-      },
-      hasNeeds: () => this.#servable !== undefined && this.#servable.needed.length > 0,
+      act: (action, target, signal) => this.#act(action, target, signal),
       endHooks: (action) => this.#endHooks(action),
     });
   }
@@ -164,6 +153,19 @@ export class ManagedVersion {
     if (this.#needs.check(this.#servable)) this.#on.change(this, true);
   }
 
+  #act(action: ChangeAction, target: VersionTarget, signal: AbortSignal): void {
+    if (action.do === "load") this.#load(target, signal);
+    else if (action.do === "retire") this.#retire();
+    else if (action.do === "free") void this.#free();
+    else if (action.do === "renew") {
+      this.#needs.renewFor(this.#servable);
+      this.aspire(target.aspired as AspiredVersion, true);
+    } else if (action.do === "end") {
+      target.reach();
+      this.#enter("END", this.#failure);
+    }
+  }
+
   #load(target: VersionTarget, signal: AbortSignal): void {
     this.#needs.begin(target.aspired);
     if (this.#servable === undefined) this.#enter("START", undefined);
@@ -223,17 +225,13 @@ export class ManagedVersion {
   /** `loads`: number of loads that this took. */
   #reach(target: VersionTarget, loads = 1): void {
     target.reach();
-    this.#serve(target, loads);
-  }
-
-  #serve(target: VersionTarget, loads: number): void {
     this.#generation += loads;
     this.#pursuit.loaded = target;
     this.#enter("AVAILABLE", undefined);
   }
 
   #endHooks(action: HooksAction): void {
-    if (action.do === "reach") this.#serve(this.#pursuit.target, 1);
+    if (action.do === "reach") this.#reach(this.#pursuit.target);
     if (action.do !== "refuse") return;
     if (action.isTold) this.#enter("AVAILABLE", action.reason);
     throw action.reason;

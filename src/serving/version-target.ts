@@ -76,7 +76,7 @@ export class VersionTarget {
   }
 }
 
-/** The version that pursues its targets. It begins each step without waiting for it. */
+/** The version that pursues its targets. */
 interface Pursuer {
   readonly turns: Turns;
   /** Those that are not about its targets. */
@@ -84,18 +84,8 @@ interface Pursuer {
   readonly dependents: () => ChangeFacts["dependents"];
   /** The copy that answers, and the last time at which its hooks began to be read. */
   readonly hooks: () => { readonly copy: ServedCopy | undefined; readonly readAt: number };
-  /** Loads what a target is about; the signal aborts once that is not wanted any more. */
-  load(target: VersionTarget, signal: AbortSignal): void;
-  /** Lets nothing answer from now on. */
-  retire(): void;
-  /** Frees what answered before. */
-  free(): void;
-  /** Called once nothing is left of what a target was to end. */
-  end(target: VersionTarget): void;
-  /** Sets the target anew, for what has changed in the models that it needs. */
-  renew(): void;
-  /** Reports if other models can make that necessary. */
-  readonly hasNeeds: () => boolean;
+  /** Begins an action for a target; the signal of a load aborts once it is given up. */
+  act(action: ChangeAction, target: VersionTarget, signal: AbortSignal): void;
   /** Ends a wish for other hooks; throws the reason if they are refused. */
   endHooks(action: HooksAction): void;
 }
@@ -135,7 +125,8 @@ export class TargetPursuit implements Planned {
 
   get isWatching(): boolean {
     const { is } = this.#change;
-    return is === "none" ? this.#on.hasNeeds() : is === "yielding" || is === "outlasting";
+    const needs = this.loaded?.aspired?.needs ?? [];
+    return is === "yielding" || is === "outlasting" || (is === "none" && needs.length > 0);
   }
 
   /** Sets the target; settles as that does. */
@@ -194,26 +185,14 @@ export class TargetPursuit implements Planned {
       if (action === undefined) return changeWakeOf(this.#change);
       if (this.#change.is === "none") this.#begun = this.#target;
       this.#change = afterChangeAction(this.#change, action, now);
-      this.#act(action);
+      if (action.do === "load") this.#givingUp = new AbortController();
+      if (action.do === "give up") this.#givingUp.abort();
+      this.#on.act(action, this.#begun, this.#givingUp.signal);
       if (action.do === "yield") break;
     }
     // What is removed or replaced together with it is known then.
     this.lookSoon();
     return Number.POSITIVE_INFINITY;
-  }
-
-  #act(action: ChangeAction): void {
-    if (action.do === "load") this.#load();
-    else if (action.do === "renew") this.#on.renew();
-    else if (action.do === "give up") this.#givingUp.abort();
-    else if (action.do === "retire") this.#on.retire();
-    else if (action.do === "free") this.#on.free();
-    else if (action.do === "end") this.#on.end(this.#begun);
-  }
-
-  #load(): void {
-    this.#givingUp = new AbortController();
-    this.#on.load(this.#begun, this.#givingUp.signal);
   }
 
   get #facts(): ChangeFacts {
