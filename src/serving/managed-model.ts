@@ -203,8 +203,10 @@ export class ManagedModel {
     const managed = new ManagedVersion(this.name, version, {
       policy: this.#policy,
       places: this.#places,
-      idleUnloadMs: () => this.#wish.idleUnloadMs ?? this.#policy.loading.idleUnloadMs,
-      isPresent: (one) => this.#wish.present?.includes(one) ?? this.#aspired.some((aspired) => aspired.version === one),
+      use: (one) => ({
+        idleMs: this.#wish.idleUnloadMs ?? this.#policy.loading.idleUnloadMs,
+        isPresent: this.#wish.present?.includes(one) ?? this.#aspired.some((aspired) => aspired.version === one),
+      }),
       log: this.#policy.log,
       change: (changed, isNews) => this.#change(changed, isNews),
     });

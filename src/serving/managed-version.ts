@@ -210,6 +210,7 @@ export class ManagedVersion {
   #replace(target: VersionTarget, loaded: Servable): void {
     this.#former = this.#servable;
     this.#servable = this.#onDemand(loaded);
+    this.#former?.giveWay(this.#servable);
     this.#needs.load(target.aspired?.needs);
     this.#reach(target);
   }
@@ -242,14 +243,12 @@ export class ManagedVersion {
     const isCurrent = () => this.#pursuit.target === this.#pursuit.loaded;
     const servable: ServedCopy = new ServedCopy(loaded, {
       ...this.#on,
-      use: () => {
-        const { idleUnloadMs, isPresent } = this.#on;
-        return { idleMs: idleUnloadMs(), isCurrent: isCurrent(), isPresent: isPresent(this.version) };
-      },
+      use: () => ({ ...this.#on.use(this.version), isCurrent: isCurrent() }),
       isNeeded: () => this.#policy.needed.dependentsOf(this.model).length > 0,
       load: (order) => {
-        // A replaced copy is loaded for its last requests alone.
-        const facts = () => ({ isWanted: this.#servable === servable || !servable.leases.isIdle });
+        // One that nothing replaces is loaded for its last requests alone.
+        const isLast = () => this.#servable === undefined && !servable.leases.isIdle;
+        const facts = () => ({ isWanted: this.#servable === servable || isLast() });
         const version = () => this.#pursuit.loaded?.aspired as AspiredVersion;
         const limits = limitsOf(this, 0, this.#policy.loading);
         return this.#policy.executor.load({ ...order, version, limits, facts });

@@ -1,17 +1,16 @@
-import { publicText, reasonText, ServingError } from "../errors.ts";
+import { reasonText, ServingError } from "../errors.ts";
 import { findExampleInputs } from "../models/find-example-inputs.ts";
 import type { InferRequest, InferResponse } from "../pipeline/infer-request.ts";
 import { unlessAborted } from "../platform/async/cancel-source.ts";
 import { createDeferred, type Deferred, settlesWithin } from "../platform/async/promises.ts";
 import { NO_LIMITS } from "../platform/limits/call-limits.ts";
-import { hidePaths } from "../platform/text/hide-paths.ts";
 import type { ExampleInputs } from "../tensor/signature/example-inputs.ts";
 import { defaultSignatureName } from "../tensor/signature/signature.ts";
 import type { Executed } from "./executor.ts";
 import { LeaseCount } from "./lease-count.ts";
 import type { LoadOrder, LoadRun } from "./load-run.ts";
 import type { Unloadable } from "./model-memory.ts";
-import { type Action, isUnused, RETIRE_MS, type Use } from "./plan/residence.ts";
+import { type Action, isUnused, notLoaded, RETIRE_MS, type Use, waitedTooLong } from "./plan/residence.ts";
 import type { Servable } from "./servable.ts";
 import { hasBatchedModel } from "./servable-description.ts";
 import { PastStatistics, RequestCounter, type ServableStatistics } from "./servable-statistics.ts";
@@ -52,6 +51,7 @@ export class ServedCopy implements Servable, Unloadable, Executed {
   /** Settles all that wait for it to be loaded; undefined while none do. */
   #arrival: Deferred<Servable> | undefined;
   #loading: Promise<void> = Promise.resolve();
+  #successor: ServedCopy | undefined;
   /** The load that runs; it would hold the servable. */
   #run: LoadRun | undefined;
   /** The memory that is being given back. */
@@ -142,10 +142,17 @@ export class ServedCopy implements Servable, Unloadable, Executed {
   /** Hooks that are not loaded are read as they are then. */
   async reload(): Promise<void> {
     const loaded = this.#loaded ?? (await this.#arrival?.promise);
+    if (loaded === this.#successor) return;
     await loaded?.reload().catch((reason) => {
       // One that was unloaded meanwhile will read them with its next load.
       if (this.#loaded === loaded) throw reason;
     });
+  }
+
+  /** Has the copy that takes its place run its requests, those that wait and those to come, while it is not loaded. */
+  giveWay(to: ServedCopy): void {
+    this.#successor = to;
+    if (this.#loaded === undefined) this.#arrive().resolve(to);
   }
 
   /** Frees it until the next request; resolves once that is done. */
@@ -163,15 +170,10 @@ export class ServedCopy implements Servable, Unloadable, Executed {
     this.#arrival?.reject(notLoaded(this, this.#closing.signal.reason));
     const loaded = this.#loaded;
     this.#loaded = undefined;
-    await this.#freed();
+    const { since = 0, over } = this.#leaving ?? {};
+    // Memory that is being given back is waited for as long as the plan would.
+    if (over && !(await settlesWithin(over.promise, since + RETIRE_MS - performance.now()))) this.#abandon();
     await loaded?.close();
-  }
-
-  /** Waits for the memory that is being given back as long as the plan would. */
-  async #freed(): Promise<void> {
-    if (this.#leaving === undefined) return;
-    const { since, over } = this.#leaving;
-    if (!(await settlesWithin(over.promise, since + RETIRE_MS - performance.now()))) this.#abandon();
   }
 
   act(action: Action): void {
@@ -224,7 +226,10 @@ export class ServedCopy implements Servable, Unloadable, Executed {
       signal.throwIfAborted();
       const loading = unlessAborted(this.#demand(depth > 0), signal);
       if (queueTimeoutMs > 0 && !(await settlesWithin(loading, queueTimeoutMs))) throw waitedTooLong(queueTimeoutMs);
-      return await (await loading).run(request);
+      const loaded = await loading;
+      // It may be another copy than that of the lease.
+      loaded.leases.take();
+      return await loaded.run(request).finally(() => loaded.leases.release());
     } catch (reason) {
       throw ServingError.from(reason);
     }
@@ -233,6 +238,7 @@ export class ServedCopy implements Servable, Unloadable, Executed {
   /** Resolves once it is loaded. A request of another model may itself be part of a load. */
   #demand(isFromModel: boolean): Promise<Servable> {
     const { signal } = this.#closing;
+    if (this.#successor !== undefined) return Promise.resolve(this.#successor);
     if (signal.aborted) return Promise.reject(notLoaded(this, signal.reason));
     const isFirst = this.#arrival === undefined;
     this.#arrival ??= createDeferred();
@@ -287,19 +293,4 @@ export class ServedCopy implements Servable, Unloadable, Executed {
   get #place() {
     return { model: this.name, version: String(this.version) };
   }
-}
-
-/** Maximum number of characters of a reason that clients get. */
-const MAX_TEXT = 1024;
-
-/** Not `not_found`, as the reason may be, which clients would take as one about the model's name. */
-function notLoaded({ name, version }: Servable, reason: unknown): ServingError {
-  const why = hidePaths(publicText(reason).slice(0, MAX_TEXT));
-  const text = `Version ${version} of the model ${name} was unloaded while it was idle, and cannot be loaded again: ${why}`;
-  return new ServingError("unavailable", text, { cause: reason });
-}
-
-function waitedTooLong(timeoutMs: number): ServingError {
-  const text = `The request waited ${timeoutMs} ms for its model to load, its limit; send it later.`;
-  return new ServingError("unavailable", text);
 }

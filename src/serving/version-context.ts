@@ -3,6 +3,7 @@ import type { LoadingSettings } from "../platform/limits/settings/server-setting
 import type { Executor } from "./executor.ts";
 import type { ModelPlaces } from "./model-places.ts";
 import type { NeededModels } from "./needed-models.ts";
+import type { Use } from "./plan/residence.ts";
 
 /** Components that the versions of all models share. */
 export interface LoadPolicy {
@@ -17,10 +18,8 @@ export interface LoadPolicy {
 export interface VersionContext<Version> {
   readonly policy: LoadPolicy;
   readonly places: ModelPlaces;
-  /** Idle time after which it is unloaded, in milliseconds; 0 = never. */
-  readonly idleUnloadMs: () => number;
-  /** Reports if the files of a version were there at the last check. */
-  readonly isPresent: (version: bigint) => boolean;
+  /** The part of the use of a version's copies that is said of all, or of its files. */
+  readonly use: (version: bigint) => Pick<Use, "idleMs" | "isPresent">;
   readonly log: Logger;
   /** To be called with true if its status is another one, and with false if it only has nothing left to do. */
   readonly change: (version: Version, isNews: boolean) => void;

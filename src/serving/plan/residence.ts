@@ -1,4 +1,5 @@
-import type { ServingError } from "../../errors.ts";
+import { publicText, ServingError } from "../../errors.ts";
+import { hidePaths } from "../../platform/text/hide-paths.ts";
 import { firstOf, type InRow, rowsFor } from "./table.ts";
 
 /**
@@ -166,4 +167,25 @@ function afterAction(copy: Residence, action: Action, now: number): Residence {
     case "refuse":
       return copy.is === "resident" ? copy : { ...copy, demand: "none" };
   }
+}
+
+/** Maximum number of characters of a reason that clients get. */
+const MAX_TEXT = 1024;
+
+/** The error of a copy that does not load. Not `not_found`, as the reason may be: clients take that for the name's. */
+export function notLoaded({ name, version }: CopyName, reason: unknown): ServingError {
+  const why = hidePaths(publicText(reason).slice(0, MAX_TEXT));
+  const text = `Version ${version} of the model ${name} was unloaded while it was idle, and cannot be loaded again: ${why}`;
+  return new ServingError("unavailable", text, { cause: reason });
+}
+
+interface CopyName {
+  readonly name: string;
+  readonly version: bigint;
+}
+
+/** The error of a request whose time to wait is over. */
+export function waitedTooLong(timeoutMs: number): ServingError {
+  const text = `The request waited ${timeoutMs} ms for its model to load, its limit; send it later.`;
+  return new ServingError("unavailable", text);
 }

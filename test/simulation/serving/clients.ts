@@ -20,8 +20,6 @@ export class Clients {
   readonly waits = new Set<Wait>();
   /** Leases and keeps that only their holders can end. */
   readonly held = new Set<string>();
-  /** Requests that have leased a version, with the moment at which they did. */
-  readonly leases = new Map<string, { readonly model: string; readonly since: number }>();
   /** Number of requests by how they ended. */
   readonly ends = new Map<string, number>();
   /** Called once nothing is waited for any more that a command began. */
@@ -84,7 +82,6 @@ export class Clients {
     const signal = new CancelSource();
     const asked = { ...{ model, label, id, signal }, version: version === undefined ? undefined : BigInt(version) };
     const lease = this.#door.acquire(asked);
-    this.leases.set(id, { model, since: this.#world.time.now });
     try {
       if (bodyMs !== undefined) await this.#body(id, bodyMs);
       if (leavesAfterMs !== undefined)
@@ -93,7 +90,6 @@ export class Clients {
       await this.#wait(id, this.#door.infer(lease, { ...asked, limits }));
       this.#count("answered");
     } finally {
-      this.leases.delete(id);
       lease.release();
     }
   }

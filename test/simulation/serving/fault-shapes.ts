@@ -1,15 +1,4 @@
-import type { Clients } from "./clients.ts";
 import type { Copy, World } from "./world.ts";
-
-/** That of a load for a request which leased a version before it was replaced, while it was unloaded. */
-export function shapeOfLease(world: World, clients: Clients, served: Copy): string | undefined {
-  const { slot, number, wish, loadedAt = 0 } = served;
-  const former = world.copies.filter((copy) => copy.slot === slot && copy.number < number);
-  const wasUnloaded = former.every(({ closedAt }) => closedAt <= world.time.now);
-  const leases = [...clients.leases.values()].filter(({ model }) => model === wish.model);
-  const isLeased = leases.some(({ since }) => since <= loadedAt);
-  return wasUnloaded && isLeased ? "leased while its former copy was unloaded" : undefined;
-}
 
 /** That of a load which holds the memory that its own warm-up waits for. */
 export function shapeOfStall({ copies }: World, modelMemory: number): string | undefined {

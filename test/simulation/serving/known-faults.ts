@@ -17,21 +17,6 @@ export interface KnownFault {
 /** A test fails for one that does not show any more. */
 export const KNOWN_FAULTS: readonly KnownFault[] = [
   {
-    what: "a request that has leased an unloaded version before its replacement loads the new files once more, for itself alone",
-    reason:
-      "A lease is of one copy, and a copy loads what its version serves now, though another copy of that is there.",
-    violates: "P4",
-    shape: "leased while its former copy was unloaded",
-    history: {
-      ...DAY,
-      commands: [
-        { at: 0, do: "wish", models: [{ name: "a", versions: [{ version: 1, print: "p1" }], idleMs: 500 }] },
-        { at: 600, do: "ask", model: "a", bodyMs: 200 },
-        { at: 610, do: "wish", models: [{ name: "a", versions: [{ version: 1, print: "p2" }], idleMs: 500 }] },
-      ],
-    },
-  },
-  {
     what: "a load waits a minute for memory that it holds itself",
     reason:
       "What warms up with another model that is not loaded holds its own share meanwhile; that model's load waits as long as other loads run, which is this one. Who waits would have to be known to who reserves.",

@@ -237,6 +237,12 @@ export const MUTANTS: readonly Mutant[] = [
     to: "",
   },
   {
+    what: "loads files again for a request that has leased what they replace",
+    file: "managed-version.ts",
+    from: "this.#former?.giveWay(this.#servable);",
+    to: "",
+  },
+  {
     what: "waits for the memory of a copy that keeps it",
     file: "model-memory.ts",
     from: "this.#leaving.delete(one);\n        this.changed();",

@@ -151,6 +151,16 @@ describe("a fault that was mended", () => {
     expect(report.trace).toContainEqual(expect.stringContaining("open chain/1 p2 #2 ends"));
   });
 
+  test("a request that has leased an unloaded version runs in what replaces it, which is not loaded for that", async () => {
+    const wish = (at: number, print: string) =>
+      ({ at, do: "wish", models: [{ ...one("a", print), idleMs: 500 }] }) as const;
+    const ask = { at: 600, do: "ask", model: "a", bodyMs: 200 } as const;
+    const report = await simulate({ ...DAY, commands: [wish(0, "p1"), ask, wish(610, "p2")] });
+    expect(textsOf(report)).toEqual([]);
+    expect(report.trace.filter((step) => step.includes(" load a/1 p2 "))).toHaveLength(2);
+    expect(Object.fromEntries(report.ends)).toEqual({ answered: 1 });
+  });
+
   test("statistics are told while a model that gives its memory back does not end", async () => {
     const report = await simulate({
       ...DAY,
