@@ -1,7 +1,7 @@
 import { currentScope } from "../access/call-scope.ts";
 import { invalidArgument, ServingError } from "../errors.ts";
 import type { AspiredModel } from "../serving/aspired-model.ts";
-import type { LoadOverrides } from "../serving/load-overrides.ts";
+import type { LoadOverrides } from "../serving/inference-service.ts";
 import { assertModelName } from "../serving/model-name.ts";
 import type { PlatformModels } from "../serving/platform-models.ts";
 import type { readConfigOverride as ReadConfigOverride } from "../serving/repository/client-overrides.ts";

@@ -1,11 +1,12 @@
 import { type CallScope, currentScope } from "../access/call-scope.ts";
 import { invalidArgument, ServingError } from "../errors.ts";
-import type { DescribedModel } from "../serving/described-model.ts";
 import type { HookRoutes } from "../serving/hook-routes.ts";
 import type {
+  DescribedModel,
   IndexScope,
   InferenceService,
   Lease,
+  LoadOverrides,
   ModelRef,
   ModelsCall,
   NamedStatistics,
@@ -14,7 +15,6 @@ import type {
   UnloadOptions,
 } from "../serving/inference-service.ts";
 import type { LoadCounts } from "../serving/load-counter.ts";
-import type { LoadOverrides } from "../serving/load-overrides.ts";
 import { errorFor } from "../serving/naming-error.ts";
 import type { PoisonCount } from "../serving/poison/poison-watch.ts";
 import type { RecordedCount } from "../serving/recorded-count.ts";

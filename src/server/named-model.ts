@@ -1,7 +1,7 @@
 import { resolve } from "node:path";
 import type { RawOptions } from "../drivers/option-table.ts";
 import type { AnyHooks } from "../hooks/hooks.ts";
-import type { DescribedModel } from "../serving/described-model.ts";
+import type { DescribedModel } from "../serving/inference-service.ts";
 import type { QueueLimits } from "../serving/model-places.ts";
 import { prefixPath } from "../serving/repository/config/config-source.ts";
 import { type ModelConfig, modelConfig } from "../serving/repository/config/model-config.ts";

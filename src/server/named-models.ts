@@ -1,5 +1,5 @@
 import type { AspiredModel } from "../serving/aspired-model.ts";
-import type { DescribedModel } from "../serving/described-model.ts";
+import type { DescribedModel } from "../serving/inference-service.ts";
 import type { ModelConfig } from "../serving/repository/config/model-config.ts";
 import type { LoadOptions } from "../serving/repository/load-servable.ts";
 import { aspireModel } from "../serving/repository/scan-model.ts";

@@ -2,7 +2,7 @@ import { invalidArgument } from "../errors.ts";
 import type { Logger } from "../observability/logger.ts";
 import type { AspiredModel } from "../serving/aspired-model.ts";
 import { withNeeds } from "../serving/check-needs.ts";
-import type { DescribedModel } from "../serving/described-model.ts";
+import type { DescribedModel } from "../serving/inference-service.ts";
 import type { ModelConfig } from "../serving/repository/config/model-config.ts";
 import type { ModelSources } from "../serving/repository/config-sources.ts";
 import type { LoadOptions } from "../serving/repository/load-servable.ts";

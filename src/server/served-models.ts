@@ -1,9 +1,7 @@
 import { failedPrecondition, invalidArgument, reasonText, ServingError } from "../errors.ts";
 import type { AspiredModel } from "../serving/aspired-model.ts";
 import { problemsOfNeeds } from "../serving/check-needs.ts";
-import type { DescribedModel } from "../serving/described-model.ts";
-import type { UnloadOptions } from "../serving/inference-service.ts";
-import type { LoadOverrides } from "../serving/load-overrides.ts";
+import type { DescribedModel, LoadOverrides, UnloadOptions } from "../serving/inference-service.ts";
 import { type LoadFailure, type ManagerOptions, ModelManager } from "../serving/model-manager.ts";
 import { publicError } from "../serving/public-error.ts";
 import type { ModelConfig } from "../serving/repository/config/model-config.ts";

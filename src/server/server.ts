@@ -15,12 +15,12 @@ import { type LimitSettings, sliceSettings } from "../platform/limits/settings/s
 import { ThreadCounts } from "../platform/limits/thread-counts.ts";
 import { wholeEnvironment } from "../platform/machine/start-secrets.ts";
 import type { SharedMemory } from "../platform/shared-memory/shared-memory.ts";
-import type { DescribedModel } from "../serving/described-model.ts";
 import { Executor } from "../serving/executor.ts";
+import { RouteClaims } from "../serving/hook-routes.ts";
+import type { DescribedModel } from "../serving/inference-service.ts";
 import { LocalService } from "../serving/local-service.ts";
 import type { ModelManager } from "../serving/model-manager.ts";
 import type { RequestRecorder } from "../serving/request-recorder.ts";
-import { RouteClaims } from "../serving/route-claims.ts";
 import { checkServerOptions } from "./check-server-options.ts";
 import { HostedFolders } from "./client-models.ts";
 import { GuardedService } from "./guarded-service.ts";

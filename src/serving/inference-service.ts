@@ -1,13 +1,11 @@
 import type { CallOptions } from "../pipeline/call-options.ts";
 import type { InferRequest, InferResponse } from "../pipeline/infer-request.ts";
 import type { ExampleInputs } from "../tensor/signature/example-inputs.ts";
-import type { DescribedModel } from "./described-model.ts";
 import type { FunctionsByModel, HookRoutes } from "./hook-routes.ts";
 import type { LoadCounts } from "./load-counter.ts";
-import type { LoadOverrides } from "./load-overrides.ts";
 import type { PoisonCount } from "./poison/poison-watch.ts";
 import type { RecordedCount } from "./recorded-count.ts";
-import type { RecordedKind, RecordedMessage, Recording } from "./request-log.ts";
+import type { RecordedKind, RecordedMessage, Recording, RequestLogOptions } from "./request-log.ts";
 import type { ServableDescription } from "./servable-description.ts";
 import type { ServableStatistics } from "./servable-statistics.ts";
 import type { RoutedRequest } from "./traffic.ts";
@@ -146,3 +144,25 @@ export interface NamedStatistics extends ServableStatistics {
 export { arrivedCall, type CallOptions } from "../pipeline/call-options.ts";
 export type { InferRequest, InferResponse, PartSink } from "../pipeline/infer-request.ts";
 export type { JsonPayload } from "../pipeline/payload.ts";
+
+/**
+ * Parts of a model that a client provides for a load instead of those in the model's own folder, as in Triton's API.
+ */
+export interface LoadOverrides {
+  /** A ModelConfig in the JSON form of protobuf. */
+  readonly config: string;
+  /** Contents by paths in the model's folder; empty = the existing folder. */
+  readonly files: ReadonlyMap<string, Uint8Array>;
+}
+
+/** One model as described by a client that changes which models are served. */
+export interface DescribedModel {
+  readonly name: string;
+  /** An absolute path of this machine, or the address of a remote storage. */
+  readonly path: string;
+  readonly versions: "all" | { readonly latest: number } | readonly bigint[];
+  /** Versions by label. */
+  readonly labels: Readonly<Record<string, bigint>>;
+  /** Absent = the server's settings. */
+  readonly requestLog?: RequestLogOptions;
+}

@@ -5,22 +5,21 @@ import type { LimitSettings } from "../platform/limits/settings/server-settings.
 import type { ThreadCounts } from "../platform/limits/thread-counts.ts";
 import { Admission } from "./admission.ts";
 import type { AspiredModel } from "./aspired-model.ts";
-import type { DescribedModel } from "./described-model.ts";
 import { type FunctionsByModel, type HookRoutes, toHookRoutes, toTextFunctions } from "./hook-routes.ts";
 import type {
+  DescribedModel,
   IndexScope,
   InferenceService,
   Lease,
+  LoadOverrides,
   ModelRef,
   NamedStatistics,
   RequestCount,
   ServableState,
   UnloadOptions,
 } from "./inference-service.ts";
-import type { KeptVersion } from "./kept-version.ts";
-import { Leases } from "./leases.ts";
+import { type KeptVersion, Leases } from "./leases.ts";
 import { LoadCounter, type LoadCounts } from "./load-counter.ts";
-import type { LoadOverrides } from "./load-overrides.ts";
 import type { ServiceLimits } from "./local-lease.ts";
 import type { LoadFailure, ModelManager } from "./model-manager.ts";
 import { notAvailableText } from "./not-available-text.ts";

@@ -62,3 +62,9 @@ export function maxBatchSize({ models = [], configured }: ServableDescription): 
   const ofModel = second === undefined ? only?.maxBatchSize : undefined;
   return ofModel || configured?.maxRequestRows || 0;
 }
+
+/** The model whose inputs and outputs clients see: the only one, without hooks; undefined if there is none such. */
+export function modelItself({ models = [], hooks }: ServableDescription): ModelFacts | undefined {
+  const [only, second] = models;
+  return second === undefined && !hooks?.hookPlaces.length ? only : undefined;
+}

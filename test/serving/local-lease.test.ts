@@ -7,10 +7,9 @@ import type { InferRequest, InferResponse, Lease, PartSink } from "../../src/ser
 import { LocalLease } from "../../src/serving/local-lease.ts";
 import { LocalService } from "../../src/serving/local-service.ts";
 import { ModelPlaces } from "../../src/serving/model-places.ts";
-import { preparationTimes } from "../../src/serving/preparation-times.ts";
 import type { ServableSource } from "../../src/serving/repository/load-servable.ts";
 import { requireSignature } from "../../src/serving/require-signature.ts";
-import type { ServableStatistics } from "../../src/serving/servable-statistics.ts";
+import { preparationTimes, type ServableStatistics } from "../../src/serving/servable-statistics.ts";
 import { toTensors } from "../../src/tensor/plain-value.ts";
 import { repeatDriver, repeated } from "../helpers/repeat-driver.ts";
 import { loadPipeline, plain } from "../helpers/run-pipeline.ts";

@@ -1,8 +1,7 @@
 import { HttpError } from "../../proxy/http-errors.ts";
 import { EVENTS } from "../../proxy/part-form.ts";
 import type { InferenceService } from "../../serving/inference-service.ts";
-import { modelItself } from "../../serving/model-itself.ts";
-import type { ServableDescription } from "../../serving/servable-description.ts";
+import { modelItself, type ServableDescription } from "../../serving/servable-description.ts";
 import { knownInputs } from "../../tensor/signature/signature.ts";
 import { jsonAnswer } from "../text-answer.ts";
 import {

@@ -1,7 +1,6 @@
 import { ServingError } from "../../errors.ts";
 import type { InferenceService, ModelRef, NamedStatistics } from "../../serving/inference-service.ts";
-import { preparationTimes } from "../../serving/preparation-times.ts";
-import type { PlaceStatistics } from "../../serving/servable-statistics.ts";
+import { type PlaceStatistics, preparationTimes } from "../../serving/servable-statistics.ts";
 import { modelNotFound } from "./model-ref.ts";
 
 /** Content of ModelStatistics and `GET /v2/models/NAME/stats`, with the field names of inference.ModelStatistics. */

@@ -14,9 +14,8 @@ import { END_REASONS, endedRequests } from "../../platform/limits/ended-requests
 import type { HttpAnswer, HttpDependencies, HttpRoute } from "../../proxy/http-route.ts";
 import type { InferenceService, NamedStatistics, ServableState } from "../../serving/inference-service.ts";
 import type { LoadCounts } from "../../serving/load-counter.ts";
-import { preparationTimes } from "../../serving/preparation-times.ts";
 import type { RecordedCount } from "../../serving/recorded-count.ts";
-import { STREAM_ENDS } from "../../serving/servable-statistics.ts";
+import { preparationTimes, STREAM_ENDS } from "../../serving/servable-statistics.ts";
 import { readVersion } from "../../version.ts";
 import type { Endpoint } from "../endpoint-paths.ts";
 import type { Protocol } from "../protocol.ts";

@@ -1,6 +1,6 @@
 import type { JsonObject } from "@bufbuild/protobuf";
 import type { InferenceService, ModelRef } from "../../serving/inference-service.ts";
-import { modelItself } from "../../serving/model-itself.ts";
+import { modelItself } from "../../serving/servable-description.ts";
 import { encodeMessage } from "../../tensor/codecs/protobuf/wire-writer.ts";
 import {
   knownInputs,

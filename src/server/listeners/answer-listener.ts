@@ -12,7 +12,7 @@ import type { HostPort } from "../../platform/threads/host-port.ts";
 import { type Reply, Responder } from "../../platform/threads/responder.ts";
 import { failedAnswer } from "../../platform/threads/timed-answer.ts";
 import type { InferResponse, Lease, ModelRef } from "../../serving/inference-service.ts";
-import { KeptVersion } from "../../serving/kept-version.ts";
+import { KeptVersion } from "../../serving/leases.ts";
 import type { LocalService } from "../../serving/local-service.ts";
 import type { RecordedMessage, Recording } from "../../serving/request-log.ts";
 import { usedNames } from "../../serving/request-names.ts";
