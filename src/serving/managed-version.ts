@@ -110,10 +110,9 @@ export class ManagedVersion {
     return this.#failure;
   }
 
-  /** True once its last target is reached, or has failed at least once, and is not to be set anew. */
+  /** True once its last target is reached, or has failed at least once. */
   get isSettled(): boolean {
-    const { aspired, isSettled } = this.#pursuit.target;
-    return isSettled && (aspired === undefined || !this.#needs.areOthersThan(this.#servable));
+    return this.#pursuit.isSettled;
   }
 
   /**
@@ -246,9 +245,8 @@ export class ManagedVersion {
       use: () => ({ ...this.#on.use(this.version), isCurrent: isCurrent() }),
       isNeeded: () => this.#policy.needed.dependentsOf(this.model).length > 0,
       load: (order) => {
-        // One that nothing replaces is loaded for its last requests alone.
-        const isLast = () => this.#servable === undefined && !servable.leases.isIdle;
-        const facts = () => ({ isWanted: this.#servable === servable || isLast() });
+        // One that does not answer any more is loaded for its last requests alone.
+        const facts = () => ({ isWanted: this.#servable === servable || !servable.leases.isIdle });
         const version = () => this.#pursuit.loaded?.aspired as AspiredVersion;
         const limits = limitsOf(this, 0, this.#policy.loading);
         return this.#policy.executor.load({ ...order, version, limits, facts });

@@ -152,7 +152,9 @@ export class ServedCopy implements Servable, Unloadable, Executed {
   /** Has the copy that takes its place run its requests, those that wait and those to come, while it is not loaded. */
   giveWay(to: ServedCopy): void {
     this.#successor = to;
-    if (this.#loaded === undefined) this.#arrive().resolve(to);
+    if (this.#loaded !== undefined) return;
+    this.#arrive().resolve(to);
+    this.#closing.abort(new ServingError("unavailable", "Another copy of the model has taken its place."));
   }
 
   /** Frees it until the next request; resolves once that is done. */

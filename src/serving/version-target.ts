@@ -118,6 +118,11 @@ export class TargetPursuit implements Planned {
     return this.#target;
   }
 
+  /** True once the target is reached, or the first attempt has failed, and it is not about to be set anew. */
+  get isSettled(): boolean {
+    return this.#target.isSettled && planChange(this.#change, this.#facts, performance.now())?.do !== "renew";
+  }
+
   /** Requests end in what answered before. */
   get isAwaited(): boolean {
     return "until" in this.#change;

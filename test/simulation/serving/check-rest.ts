@@ -32,6 +32,10 @@ function checkReached(on: AtRest, statuses: readonly VersionStatus[], wish: Wish
   const mayRest = history.limits.modelMemory > 0 || mayIdle(history, wish.model);
   if (loaded.length > 1 || (loaded.length === 0 && !mayRest))
     world.violate("P9", `${slot} has ${loaded.length} copies`);
+  for (const { title, inputs } of loaded)
+    for (const [need, input] of inputs)
+      if (door.resolves(need) && door.inputOf(need) !== input)
+        world.violate("P9", `${title} was loaded with another ${need} than the one that answers`);
   for (const copy of loaded)
     if (copy.wish.print !== wish.print || copy.hooks !== wish.hooks)
       world.violate("P9", `${slot} serves ${copy.title} hooks ${copy.hooks}, and ${printOf(wish)} is wished`);

@@ -34,6 +34,8 @@ export interface Door {
   isResident(model: string, version: bigint): boolean;
   /** True if a version could give its memory to others. */
   isIdle(model: string, version: bigint): boolean;
+  /** Name of the input of a model that resolves. */
+  inputOf(model: string): string | undefined;
   /** A version for one request; throws as the server does. */
   acquire(asked: Pick<Asked, "model" | "version" | "label" | "id">): Lease;
   /** Runs the request of a lease. */
@@ -126,6 +128,11 @@ class ManagerDoor implements Door {
     return this.#on.manager.catalog.get(model)?.find(version)?.servable?.isIdle === true;
   }
 
+  inputOf(model: string): string | undefined {
+    const { signatures } = this.#on.manager.catalog.get(model)?.current?.servable?.description ?? {};
+    return signatures?.serving_default?.inputs?.[0]?.name;
+  }
+
   acquire({ id, ...ref }: Pick<Asked, "model" | "version" | "label" | "id">): Lease {
     const lease = this.#on.leases.acquire(ref, { metadata: {} });
     this.#leasedAt.set(id, this.#on.world.time.now);
@@ -198,6 +205,7 @@ class ManagerDoor implements Door {
       release = share.release;
       await copy.step("load", signal);
       signal.throwIfAborted();
+      for (const need of wish.needs ?? []) copy.inputs.set(need, this.inputOf(need) ?? "");
       const servable = new SimulatedServable(copy, this.#describeNeeds(wish), this.#surround(wish, release));
       await servable.warm(signal);
       await share.loaded(wish.bytes ?? 1);

@@ -257,13 +257,16 @@ export class Invariants {
     this.#resident.clear();
     for (const { model, version } of statuses) {
       const slot = `${model}/${version}`;
-      const copy = this.#world.copies.findLast((one) => one.slot === slot && one.state === "loaded");
+      // One that it has replaced may have been loaded on demand while it was.
+      const loaded = this.#world.copies.filter((one) => one.slot === slot && one.state === "loaded");
+      const copy = loaded.toSorted((a, b) => (a.loadedAt ?? 0) - (b.loadedAt ?? 0)).at(-1);
       if (copy !== undefined && this.#door.isResident(model, version)) this.#resident.set(slot, copy);
     }
   }
 
   /** P3: a stage's model stays until whoever needs it has been replaced by files that do without it. */
   #checkFailure({ what, since }: Wait, reason: string): void {
+    if (reason.includes("no request waits")) this.#world.violate("P2", `${what} is told that no request waits`);
     const missing = /The model "(.+)", which is a stage of (.+), is not available/.exec(reason);
     // Hooks of all versions are waited for together: what one lacked may have come meanwhile.
     if (missing === null || this.#isClosing || what.startsWith("reload hooks")) return;

@@ -237,7 +237,7 @@ export const MUTANTS: readonly Mutant[] = [
     to: "",
   },
   {
-    what: "loads files again for a request that has leased what they replace",
+    what: "leaves a request alone that has leased an unloaded copy which is replaced",
     file: "managed-version.ts",
     from: "this.#former?.giveWay(this.#servable);",
     to: "",

@@ -164,6 +164,8 @@ export class Copy {
   isInMemory = false;
   /** The moment at which it was to be freed. */
   closedAt = Number.POSITIVE_INFINITY;
+  /** Name of the input of each model that it needs, as it was when this was loaded. */
+  readonly inputs = new Map<string, string>();
   /** The content of its hook file as it runs. */
   hooks: number | undefined;
   readonly #world: World;
