@@ -176,17 +176,9 @@ export class ManagedModel {
     return this.#wish.versions;
   }
 
-  get #wantedLabels(): Readonly<Record<string, bigint>> {
-    return this.#wish.labels ?? {};
-  }
-
-  get #served(): readonly bigint[] {
-    return this.#versions.filter(({ isServed }) => isServed).map(({ version }) => version);
-  }
-
   /** Logs the labels that are not assigned as they should be; each once, as long as that lasts. */
   #warnOfLabels(): void {
-    const problems = labelProblems(this.name, { wanted: this.#wantedLabels, assigned: this.#labels });
+    const problems = labelProblems(this.name, { wanted: this.#wish.labels ?? {}, assigned: this.#labels });
     for (const text of problems) if (!this.#labelProblems.includes(text)) this.#policy.log.warn(text);
     this.#labelProblems = problems;
   }
@@ -221,9 +213,10 @@ export class ManagedModel {
   }
 
   #route(): void {
-    this.#current = this.#versions.find(({ isServed }) => isServed);
+    const served = this.#versions.filter(({ isServed }) => isServed);
+    this.#current = served[0];
     const { allowLabelsForUnavailable: allowUnavailable } = this.#policy.loading;
-    const [wanted, assigned] = [this.#wantedLabels, this.#labels];
-    this.#labels = planLabels({ wanted, assigned, served: this.#served, allowUnavailable });
+    const [wanted, assigned] = [this.#wish.labels ?? {}, this.#labels];
+    this.#labels = planLabels({ wanted, assigned, served: served.map(({ version }) => version), allowUnavailable });
   }
 }

@@ -175,7 +175,7 @@ export class ManagedVersion {
       limits: limitsOf(this, target.retries, this.#policy.loading),
       facts: () => ({
         kept: keptUnder(target, this.#pursuit.loaded, this.#servable),
-        hasNeeds: this.#needs.names.length > 0,
+        hasNeeds: (target.aspired?.needs ?? []).length > 0,
         lack: this.#needs.lack,
         isFetched: target.aspired?.prepare !== undefined,
         isWanted: this.#pursuit.target === target,
@@ -217,7 +217,7 @@ export class ManagedVersion {
   /** Requests that have begun end with the old hooks; they are not waited for if something else is wanted. */
   async #replaceHooks(target: VersionTarget, signal: AbortSignal): Promise<void> {
     this.#hooksReadAt = performance.now();
-    this.#pursuit.loaded?.doubt();
+    if (this.#pursuit.loaded !== undefined) this.#pursuit.loaded.isInDoubt = true;
     await unlessAborted((this.#servable as ServedCopy).reload(), signal);
     this.#reach(target);
   }
@@ -282,7 +282,8 @@ export class ManagedVersion {
       this.#failure = reason;
     });
     this.#former = undefined;
-    if (this.#needs.forgetRetired()) this.#policy.executor.turns.changed();
+    this.#needs.forgetRetired();
+    this.#policy.executor.turns.changed();
     this.#pursuit.tell({ is: "freed" });
   }
 

@@ -15,6 +15,7 @@ export class VersionNeeds {
   /** Names of the models that are stages of the loaded version. */
   #loaded: readonly string[] = [];
   #retiring: readonly string[] = [];
+  /** Names of those that are stages of what is being loaded, or was loaded last. */
   #names: readonly string[] = [];
   #allVersions = false;
   /** The reason why the load waits, as it was told last. */
@@ -22,11 +23,6 @@ export class VersionNeeds {
 
   constructor(needed: NeededModels) {
     this.#needed = needed;
-  }
-
-  /** Names of the models that are stages of the version that is being loaded, or was loaded last. */
-  get names(): readonly string[] {
-    return this.#names;
   }
 
   /** Notes the stages of files that begin to load. */
@@ -53,11 +49,9 @@ export class VersionNeeds {
     if (names === undefined) this.#missing = undefined;
   }
 
-  /** To be called once what answered before is freed; returns false if that needed no models. */
-  forgetRetired(): boolean {
-    const hadAny = this.#retiring.length > 0;
+  /** To be called once what answered before is freed. */
+  forgetRetired(): void {
     this.#retiring = [];
-    return hadAny;
   }
 
   /** The reason why the loaded version cannot answer for want of a model; undefined while nothing is loaded. */

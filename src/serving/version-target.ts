@@ -32,7 +32,8 @@ export class VersionTarget {
   readonly isOrdered: boolean;
   readonly #done = createDeferred<void>();
   #isSettled = false;
-  #isInDoubt = false;
+  /** True once its servable may have other hooks: a change of them has begun, and may have been given up. */
+  isInDoubt = false;
 
   constructor(aspired: AspiredVersion | undefined, { retries = 0, isOrdered = false } = {}) {
     this.aspired = aspired;
@@ -48,15 +49,6 @@ export class VersionTarget {
   /** Resolves once it is reached; rejects when the first attempt fails. */
   get done(): Promise<void> {
     return this.#done.promise;
-  }
-
-  /** True once its servable may have other hooks: a change of them has begun, and may have been given up. */
-  get isInDoubt(): boolean {
-    return this.#isInDoubt;
-  }
-
-  doubt(): void {
-    this.#isInDoubt = true;
   }
 
   reach(): void {
@@ -118,7 +110,7 @@ export class TargetPursuit implements Planned {
     return this.#target;
   }
 
-  /** True once the target is reached, or the first attempt has failed, and it is not about to be set anew. */
+  /** True once the target is reached, or the first attempt has failed, and is not about to be set again. */
   get isSettled(): boolean {
     return this.#target.isSettled && planChange(this.#change, this.#facts, performance.now())?.do !== "renew";
   }
@@ -163,7 +155,7 @@ export class TargetPursuit implements Planned {
         const copy = this.#on.hooks().copy as ServedCopy;
         replaced = { copy, target: this.#target };
         // They may differ from those of its files, and other files may be wanted before they are there.
-        this.loaded?.doubt();
+        if (this.loaded !== undefined) this.loaded.isInDoubt = true;
         wish = await copy.reload().then(
           () => ({ is: "replaced" }) as const,
           (reason) => ({ is: "failed", reason }) as const,

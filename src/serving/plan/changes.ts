@@ -97,7 +97,7 @@ export type ChangeEvent =
 /** Something to be done with a version. */
 interface Deed {
   /**
-   * `renew`: its files are wanted anew; `yield`: it is planned again once everything is known that is changed together
+   * `renew`: its files are loaded again; `yield`: it is planned again once everything is known that is changed together
    * with it; `retire`: nothing answers from now on; `end`: it has ended.
    */
   readonly do: "load" | "renew" | "give up" | "yield" | "outlast" | "stay" | "retire" | "free" | "end";
