@@ -108,7 +108,7 @@ export function sealJson(values: Values): Uint8Array {
 
 /**
  * {@link sealJson} in turns of the event loop where there is much to write. Whose the values are may change them from
- * the next turn on: what is written is a copy.
+ * the next turn on, so a copy is written.
  */
 export async function sealJsonInTurns(values: Values, signal: CancelSignal): Promise<Uint8Array> {
   if (!isCutJson(values)) return sealJson(values);

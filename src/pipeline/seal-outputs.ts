@@ -81,7 +81,7 @@ function checkDeclared(
 function checkDeclaredNames({ values, giver, isOfModel = false }: Step, { outputs, isPart = false }: Declared): void {
   if (outputs === undefined || giver === undefined || !isObject(values)) return;
   const isChecked = (name: string) => !isOfModel || outputs.some((spec) => spec.name === name);
-  // JSON leaves out what is undefined.
+  // JSON leaves undefined members out.
   const came = Object.keys(values).filter((name) => values[name] !== undefined && isChecked(name));
   const mismatch = nameMismatch(came, { declared: outputs, needed: isPart ? [] : undefined });
   if (mismatch !== undefined) throw new ServingError("internal", `${giver} ${mismatch}.`);

@@ -62,7 +62,7 @@ export class RouteClaims {
 }
 
 /** Checks if the name of a hook file's function is that of an HTTP route: `POST /score`. */
-export function isRoute(entry: string): boolean {
+function isRoute(entry: string): boolean {
   return entry.includes(" /");
 }
 

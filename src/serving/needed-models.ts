@@ -27,7 +27,7 @@ interface NeededModel {
   readonly needs: ReadonlySet<string>;
 }
 
-/** A model that cannot answer, and what is said of it to someone who may not hear of every model. */
+/** A model that cannot answer, and the words for someone who may not hear of every model. */
 export interface NamingLack extends Lack {
   readonly textFor: (hears: Hears) => string;
 }

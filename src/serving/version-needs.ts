@@ -15,7 +15,7 @@ export class VersionNeeds {
   /** Names of the models that are stages of the loaded version. */
   #loaded: readonly string[] = [];
   #retiring: readonly string[] = [];
-  /** Names of those that are stages of what is being loaded, or was loaded last. */
+  /** Names of those that are stages of the version that loads, or was loaded last. */
   #names: readonly string[] = [];
   #allVersions = false;
   /** The reason why the load waits, as it was told last. */

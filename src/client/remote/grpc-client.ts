@@ -9,7 +9,6 @@ import {
 } from "@grpc/grpc-js";
 import { ServingError } from "../../errors.ts";
 import type { RemoteTlsPaths } from "../../pipeline/remote.ts";
-import { freeBuffer } from "../../platform/limits/memory/byte-list.ts";
 import { MemoryBudget } from "../../platform/limits/memory/memory-budget.ts";
 import type { OverloadRules } from "../../platform/limits/overload-manager.ts";
 import { CONNECTION_WINDOW_BYTES, STREAM_WINDOW_BYTES } from "../../platform/limits/transport-limits.ts";
@@ -91,12 +90,7 @@ export async function callUnary(
   const bytes = SENT_COPIES * outgoing.message.length;
   memory?.grow(bytes);
   const answer = await send(client, path, outgoing, toError).finally(() => memory?.shrink(bytes));
-  try {
-    memory?.grow(answer.message.length);
-  } catch (reason) {
-    freeBuffer(answer.message.buffer);
-    throw reason;
-  }
+  memory?.grow(answer.message.length);
   return answer;
 }
 
@@ -138,13 +132,9 @@ function send(
     const settle = (error: ServiceError | null, answer?: Buffer) => {
       signal.removeEventListener("abort", cancel);
       limit.stop();
-      const refuse = (reason: unknown) => {
-        if (answer !== undefined) freeBuffer(answer.buffer);
-        reject(reason);
-      };
-      if (limit.failure !== undefined) refuse(limit.failure);
-      else if (signal.aborted) refuse(ServingError.from(signal.reason));
-      else if (error !== null) refuse(toError(error, metadata !== undefined));
+      if (limit.failure !== undefined) reject(limit.failure);
+      else if (signal.aborted) reject(ServingError.from(signal.reason));
+      else if (error !== null) reject(toError(error, metadata !== undefined));
       else resolve({ message: answer as Buffer, metadata: metadata ?? {} });
     };
     const options = {

@@ -117,7 +117,7 @@ function readItem(item: Members): Message | string {
   return toMessage(role === "developer" ? "system" : role, readContent(item, "content"));
 }
 
-/** The thoughts themselves, else what is told of them. */
+/** The thoughts themselves, else their summary. */
 function readThoughts(item: Members): string {
   const textsIn = (name: string) => item.objects(name, (part) => part.text("text") ?? "").join("");
   return textsIn("content") || textsIn("summary");

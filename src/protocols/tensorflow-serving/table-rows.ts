@@ -74,7 +74,7 @@ function orNull(value: JsonValue): JsonValue {
 
 /**
  * Throws `invalid_argument` for rows of cells of which one has another number of them than the model has features, and
- * below names for what is no such row.
+ * below names for anything else.
  */
 function refuseOtherLength(instances: JsonList, features: readonly string[]): void {
   const [first = null] = instances;

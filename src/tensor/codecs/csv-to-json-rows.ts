@@ -14,7 +14,7 @@ export interface CsvColumn {
   readonly name: string;
   /**
    * Texts stay as they are written; truth has the words of any case, which are 1 and 0 among numbers. A column of which
-   * nothing is known is assumed to have numbers: what is quoted there may be a text.
+   * nothing is known is assumed to have numbers: a quoted field there may be a text.
    */
   readonly kind: "text" | "truth" | "number" | "assumed";
 }

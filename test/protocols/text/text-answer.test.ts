@@ -8,7 +8,10 @@ const answerTo = (echo = "", keeps: "all" | "calls" = "all") => {
   return new TextAnswer({ ...parts, form: EVENTS, keeps, callPrefix: "call_" }, echo);
 };
 const response = () =>
-  new TextAnswer(new ResponseWriter({ model: "m", includeUsage: true, echo: "", told: {}, arrivedMs: 0 }), "");
+  new TextAnswer(
+    new ResponseWriter({ model: "m", includeUsage: true, echo: "", told: {}, arrivedMs: 0, count: 1 }),
+    "",
+  );
 const refused = (limit: string) =>
   expect.objectContaining({ code: "failed_precondition", message: `The answer has more than ${limit}.` });
 
