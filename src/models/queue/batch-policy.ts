@@ -7,17 +7,12 @@ import type { ModelCall } from "../model-handle.ts";
 import { checkedRows, haveSameRows, joinParts, joinRows, rowsOf } from "./batch-rows.ts";
 import type { Batching } from "./batching.ts";
 import { PassedRanks } from "./client-turns.ts";
+import { areLikeLengths, lengthsBeside, RunCost } from "./like-lengths.ts";
 import type { QueuedRun } from "./queued-run.ts";
 import type { RanListener, RunPolicy } from "./run-queue.ts";
 
-/** Bytes of text that cost no more as padding than a run by itself: of MiniLM on a processor, ten tokens. */
-const PADDED_BYTES = 48;
-const PADDED_SHARE = 1 / 8;
-
-/** Checks that padding rows of one length to another costs less than a run that is saved. */
-export function areLikeLengths(shortest: number, longest: number): boolean {
-  return longest - shortest <= Math.max(PADDED_BYTES, longest * PADDED_SHARE);
-}
+/** Requests among which those of the next batch are chosen by their lengths. */
+const CHOSEN_AMONG = 128;
 
 /** A model as batches need it. */
 interface BatchedModel {
@@ -41,6 +36,7 @@ export class BatchPolicy implements RunPolicy {
   readonly #batching: Batching;
   readonly #model: BatchedModel;
   readonly #pause: () => Promise<void>;
+  readonly #cost = new RunCost();
 
   /** `pause` is called between two runs for the same requests: it lets others use the thread. */
   constructor(batching: Batching, model: BatchedModel, pause = nextTurn) {
@@ -81,12 +77,14 @@ export class BatchPolicy implements RunPolicy {
     let rows = 0;
     let others = 0;
     let seen = 0;
+    const [least, most] = this.#lengthsBeside(first, waiting);
     let [shortest, longest] = [first.length, first.length];
     const passed = new PassedRanks();
     for (; seen < waiting.length; seen++) {
       const run = waiting[seen]!;
       const lengths = [Math.min(shortest, run.length), Math.max(longest, run.length)] as const;
-      const isAlike = taken.length === 0 || (areLikeLengths(...lengths) && this.#goTogether(first, run));
+      const isBeside = run.length >= least && run.length <= most && areLikeLengths(...lengths);
+      const isAlike = taken.length === 0 || (isBeside && this.#goTogether(first, run));
       if (!isAlike || passed.goesBefore(run)) {
         waiting[others++] = run;
         passed.add(run);
@@ -101,11 +99,21 @@ export class BatchPolicy implements RunPolicy {
     return taken;
   }
 
+  /** Lengths of the rows that run with the first request; all where they do not matter. */
+  #lengthsBeside(first: QueuedRun, waiting: readonly QueuedRun[]): readonly [shortest: number, longest: number] {
+    if (waiting.every(({ length }) => length === first.length)) return [first.length, first.length];
+    const near = waiting.slice(0, CHOSEN_AMONG).filter((run) => run === first || this.#goTogether(first, run));
+    return lengthsBeside(first, near, { maxRows: this.#batching.maxRows, runBytes: this.#cost.bytes });
+  }
+
   async run(taken: readonly QueuedRun[], onRan: RanListener): Promise<void> {
     const { call, forgetSignals } = jointCall(taken);
     try {
       const batch = { call, requests: taken.length, onRan };
-      const outputs = await this.#predictRows(this.#join(taken), rowsOfAll(taken), batch);
+      const rows = rowsOfAll(taken);
+      const started = performance.now();
+      const outputs = await this.#predictRows(this.#join(taken), rows, batch);
+      this.#cost.note(rows * Math.max(...taken.map(({ length }) => length)), performance.now() - started);
       let start = 0;
       for (const run of taken) {
         const end = start + run.rows;

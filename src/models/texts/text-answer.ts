@@ -5,7 +5,7 @@ import type { EncodedTexts } from "../../text/encoded-texts.ts";
 import { cutDimensions, normalise, numbersOf, pool } from "../../text/pooling.ts";
 import type { TextTask, TextTaskKind } from "../../text/text-task.ts";
 import type { TextInput } from "../../text/tokenizer.ts";
-import { areLikeLengths } from "../queue/batch-policy.ts";
+import { areLikeLengths } from "../queue/like-lengths.ts";
 import type { TextChoices } from "./text-options.ts";
 
 /** The texts of a run and their tokens. */
