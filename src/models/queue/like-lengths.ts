@@ -54,6 +54,8 @@ export function lengthsBeside<Rows extends WaitingRows>(
   return [sorted[starts[end]!]!.length, sorted[end - 1]!.length];
 }
 
+/** Cost of a run on a processor: of MiniLM 50 to 150 bytes, with all that is done for it beside the model's own work. */
+const RUN_BYTES = 120;
 /** Runs that count, of which the latest count most. */
 const REMEMBERED = 1024;
 /** Runs before which nothing is known. */
@@ -79,11 +81,11 @@ export class RunCost {
   #both = 0;
 
   get bytes(): number {
-    if (this.#count < ENOUGH || this.#spread < LEAST_SPREAD * this.#size ** 2) return PADDED_BYTES;
+    if (this.#count < ENOUGH || this.#spread < LEAST_SPREAD * this.#size ** 2) return RUN_BYTES;
     const ofRun = this.#both / this.#spread;
     const ofByte = this.#time - ofRun * this.#size;
     const isFree = ofRun > FREE_BYTES * ofByte;
-    return isFree ? Math.min(MOST_BYTES, ofRun / Math.max(ofByte, Number.MIN_VALUE)) : PADDED_BYTES;
+    return isFree ? Math.min(MOST_BYTES, ofRun / Math.max(ofByte, Number.MIN_VALUE)) : RUN_BYTES;
   }
 
   /** Takes note of a run of rows with so many bytes, padding included. */

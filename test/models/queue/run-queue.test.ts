@@ -330,6 +330,22 @@ describe("batching", () => {
     expect(runs).toEqual([[2000], [20, 40, 10], [800, 890], [90], [3000]]);
   });
 
+  test("of many short rows, whose padding adds up, the longer ones run first if the first is one of them", async () => {
+    const { runs, predict, release } = heldModel();
+    const lengthOf = ({ x }: Tensors) => Number(x?.data[0]);
+    const queue = new RunQueue(new BatchPolicy({ ...BATCHING, maxRows: 16 }, { predict, lengthOf }), 1);
+    const answers = [50, 12, 52, 14, 51, 11, 53, 10].map((x) => queue.push(toTensors({ x: [x] }), call()));
+    for (let turn = 0; turn < 2; turn++) {
+      await settled();
+      release();
+    }
+    await Promise.all(answers);
+    expect(runs).toEqual([
+      [50, 52, 51, 53],
+      [12, 14, 11, 10],
+    ]);
+  });
+
   test("no run rides past one of its client that has a higher priority", async () => {
     const { runs, predict, release } = heldModel();
     const lengthOf = ({ x }: Tensors) => Number(x?.data[0]);
