@@ -17,7 +17,7 @@ interface WaitingRows {
 interface RunLimits {
   /** Rows at most, unless one request alone has more. */
   readonly maxRows: number;
-  /** What a run costs besides its rows, as bytes of text. */
+  /** Cost of a run besides its rows, as bytes of text. */
   readonly runBytes: number;
 }
 
@@ -54,7 +54,7 @@ export function lengthsBeside<Rows extends WaitingRows>(
   return [sorted[starts[end]!]!.length, sorted[end - 1]!.length];
 }
 
-/** Cost of a run on a processor: of MiniLM 50 to 150 bytes, with all that is done for it beside the model's own work. */
+/** Cost of a run on a processor, with all that is done around it: of MiniLM 50 to 150 bytes. */
 const RUN_BYTES = 120;
 /** Runs that count, of which the latest count most. */
 const REMEMBERED = 1024;
@@ -67,9 +67,9 @@ const FREE_BYTES = 1024;
 const MOST_BYTES = 1024 * 1024;
 
 /**
- * What a run of a model costs besides its rows, as bytes of text: little on a processor, and more than all rows on a
- * GPU. Which of both it is, a straight line through the times of its runs by their sizes says. Where a busy processor
- * makes runs slow, the line is no better than that.
+ * Cost of a model's runs besides their rows, as bytes of text: little on a processor, and more than all rows on a GPU.
+ * Which of both it is, a straight line through the times of its runs by their sizes says. Where a busy processor makes
+ * runs slow, the line is no better than that.
  */
 export class RunCost {
   #count = 0;
