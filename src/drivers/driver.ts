@@ -14,7 +14,7 @@ export interface Driver<Options = unknown, Loaded extends Model | PartsModel = M
   readonly name: string;
   /** The `-o` keys it takes; parsed, validated and documented from this one table. */
   readonly options: OptionTable<Options>;
-  /** `inline` = never blocks, runs in the main thread. Default `thread`. */
+  /** `inline` = never blocks, runs in the main thread unless its model may take texts. Default `thread`. */
   readonly placement?: "thread" | "inline";
   /**
    * Lets small models share threads, each of which runs one at a time. Only for a driver whose models are plain

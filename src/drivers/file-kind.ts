@@ -28,7 +28,7 @@ const SIGNATURES: readonly Signature[] = [
   [0, "\x80\x05", "a Python pickle, as scikit-learn writes; its driver is sklearn"],
   [4, "TFL3", "a TensorFlow Lite model; its driver is tensorflow"],
   [4, "ORTM", "a model of ONNX Runtime's ORT format; its driver is onnx"],
-  [8, '{"', "a safetensors file: weights without a model"],
+  [8, '{"', "a safetensors file: weights without a model; of transformers' models give the folder"],
   [0, "GGUF", "a GGUF model, which no driver runs"],
   [0, "ftrt", "an engine of TensorRT; serve the ONNX model that it was built from"],
   [0, "CBM1", "a CatBoost model; its driver is catboost"],
@@ -162,7 +162,7 @@ const HINTS: readonly (readonly [name: RegExp, meaning: string])[] = [
 const CONTENTS: readonly (readonly [file: RegExp, meaning: string])[] = [
   [
     /^config\.json$/,
-    "a model of Hugging Face: add --driver transformers, or put its graph beside it, as embeddings need it (optimum-cli export onnx --task feature-extraction --model FOLDER FOLDER/onnx)",
+    "a model of Hugging Face: add --driver transformers; embeddings, and encoders on the OpenAI routes, need model.safetensors and tokenizer.json in the folder, or its graph (optimum-cli export onnx --task feature-extraction --model FOLDER FOLDER/onnx)",
   ],
   [/^com\.apple\.CoreML$|\.ml(model|package)$/i, HINTS[0]![1]],
   [/^checkpoint$|\.index$/, HINTS.at(-1)![1]],

@@ -1,4 +1,5 @@
 import { defineDriver, type Model, type PartsModel } from "./driver.ts";
+import { isEncoderFolder, readEncoder } from "./python/encoder-folder.ts";
 import { loadPythonModel } from "./python/load-python-model.ts";
 import { PYTHON_HOST_OPTIONS, type PythonHostOptions, parseModelArgs } from "./python/python-host-options.ts";
 
@@ -13,7 +14,10 @@ interface PytorchOptions extends PythonHostOptions {
   readonly compile: boolean;
 }
 
-/** Runs PyTorch's models in the user's own Python: state dicts with their class, TorchScript, exported programs. */
+/**
+ * Runs PyTorch's models in the user's own Python: state dicts with their class, TorchScript, exported programs, and
+ * encoders of transformers.
+ */
 export default defineDriver<PytorchOptions, Model | PartsModel>({
   name: "pytorch",
   options: {
@@ -44,10 +48,13 @@ export default defineDriver<PytorchOptions, Model | PartsModel>({
   },
   placement: "inline",
   isIsolated: true,
-  detect: (path) => /\.(pt|pth|pt2|torchscript|jit)$/i.test(path),
+  detect: (path) => /\.(pt|pth|pt2|torchscript|jit)$/i.test(path) || isEncoderFolder(path),
   load: async (path, options, host) => {
     const { model_class, model_args, allow_pickle, device, threads, dtype, half, compile } = options;
+    // A class takes the weights of a folder, whatever lies beside them.
+    const encoder = model_class === undefined ? await readEncoder(path) : undefined;
     const own = {
+      encoder,
       model_class,
       model_args: parseModelArgs(model_args),
       allow_pickle,
@@ -57,7 +64,7 @@ export default defineDriver<PytorchOptions, Model | PartsModel>({
       half,
       compile,
     };
-    return loadPythonModel({ framework: PYTORCH, path, options, own }, host);
+    return loadPythonModel({ framework: encoder === undefined ? PYTORCH : TRANSFORMERS, path, options, own }, host);
   },
 });
 
@@ -67,4 +74,13 @@ const PYTORCH = {
   module: "torch",
   files: "a TorchScript file, a state dict, an exported program (.pt2) or a pickled model",
   howToInstall: "Run: kserving runtimes install pytorch; or apt-get install python3-torch, or pip install torch.",
+};
+
+/** For encoders, which are classes of transformers. */
+const TRANSFORMERS = {
+  ...PYTORCH,
+  title: "PyTorch and Transformers",
+  module: "transformers",
+  files: "a folder with config.json and model.safetensors",
+  howToInstall: "Install both in one: pip install torch transformers.",
 };

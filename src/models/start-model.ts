@@ -14,6 +14,7 @@ import { isBatched, type ModelFacts } from "./model-facts.ts";
 import type { ModelHandle } from "./model-handle.ts";
 import type { ModelHost, ReconnectListener } from "./model-host.ts";
 import { canShareThread, type ModelToLoad, type StartModelOptions } from "./model-to-load.ts";
+import { mayTakeTexts } from "./texts/text-options.ts";
 import { createModelClient, type ModelClient } from "./threads/model-client.ts";
 import type { ModelThread } from "./threads/model-thread.ts";
 import type { ModelThreadData } from "./threads/model-thread-messages.ts";
@@ -25,7 +26,8 @@ const COMMON_BYTES = 64;
 
 /**
  * Loads a model in this thread or in its own threads, as its driver declares; isolated, in its own processes. A
- * driver that is an object of this thread runs in it.
+ * driver that is an object of this thread runs in it. A model that may take texts has its own thread whatever its
+ * driver declares: finding tokens is work of a processor.
  */
 export async function startModel(source: ModelToLoad, options: StartModelOptions): Promise<ModelHost> {
   const { driver, isHere = false } = source.found;
@@ -38,7 +40,8 @@ export async function startModel(source: ModelToLoad, options: StartModelOptions
   }
   // Here, since a model thread has a copy of the environment, which native code does not see.
   for (const [name, value] of Object.entries(environment)) process.env[name] ??= value;
-  return isHere || placement === "inline" ? startInline(source, options) : startCopies(source, options);
+  const runsHere = isHere || (placement === "inline" && !mayTakeTexts(source.path, source.options));
+  return runsHere ? startInline(source, options) : startCopies(source, options);
 }
 
 function warnIsolated({ name, path }: ModelToLoad, deaths: number, { log }: StartModelOptions): void {
@@ -116,7 +119,7 @@ async function startCopies(source: ModelToLoad, options: StartModelOptions): Pro
     warmUpThreads: (run) => {
       warmUp = run;
     },
-    isReady: () => copies.some((copy) => copy.isAlive),
+    isReady: () => copies.some((copy) => copy.isReady),
     threads: () => sumThreads(copies.map(({ threads }) => threads)),
     close: async () => {
       await made.close();
@@ -153,7 +156,7 @@ function toThreadData(source: ModelToLoad, options: StartModelOptions, mark: Lan
     ...(instances > 1 && isolate !== true && { copies: createCopies(instances) }),
     laneMark: mark.memory,
     // Only inline drivers get it.
-    ...(isolate && found.driver.placement === "inline" && { hookFolder }),
+    ...(found.driver.placement === "inline" && { hookFolder }),
   };
 }
 

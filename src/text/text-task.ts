@@ -13,7 +13,7 @@ import {
   readSentenceConfig,
   SENTENCE_CONFIGS,
 } from "./tokenizer-files.ts";
-import { tokenizerFolder } from "./tokenizer-folder.ts";
+import { modulesFolder, tokenizerFolder } from "./tokenizer-folder.ts";
 
 /** The use of a model of texts: vectors, scores of pairs, classes of texts, or of their words. */
 export type TextTaskKind = "embedding" | "scores" | "classes" | "entities";
@@ -78,18 +78,20 @@ const NOTHING = { pooling: [], normalises: false, labels: [], activation: "none"
 
 /** By sentence-transformers' files, else for an encoder without a head its own default: the mean of the tokens. */
 async function embeddingTask(folder: string, config: Config): Promise<FoundTask | undefined> {
-  const dimensions = numberOf(config.hidden_size);
+  // DistilBERT's name for it is the second.
+  const dimensions = numberOf(config.hidden_size) ?? numberOf(config.dim);
   const sizes = dimensions === undefined ? {} : { dimensions };
   const base = { ...NOTHING, ...sizes, kind: "embedding" } as const;
-  const modules = await readModules(folder);
+  const whole = modulesFolder(folder);
+  const modules = await readModules(whole);
   if (modules !== undefined) {
     const isKnown = modules.every(({ type }) => ["Transformer", "Pooling", "Normalize"].includes(type));
     const pooling = modules.find(({ type }) => type === "Pooling");
     if (!isKnown || pooling === undefined) return undefined;
-    const kinds = await readPooling(join(folder, pooling.path));
+    const kinds = await readPooling(join(whole, pooling.path));
     const all = dimensions === undefined ? {} : { dimensions: dimensions * kinds.length };
     const normalises = modules.some(({ type }) => type === "Normalize");
-    const prepares = await readPreparation(folder, join(folder, pooling.path));
+    const prepares = await readPreparation(folder, join(whole, pooling.path));
     return { ...base, ...all, pooling: kinds, normalises, prepares, source: "modules.json" };
   }
   const isEncoder = ENCODERS.includes(config.model_type) && config.is_decoder !== true;
@@ -109,10 +111,11 @@ const FILES = [
 export async function filesOfTexts(path: string): Promise<readonly string[]> {
   const folder = tokenizerFolder(path);
   if (folder === undefined) return [];
-  const modules = (await readModules(folder)) ?? [];
+  const whole = modulesFolder(folder);
+  const modules = (await readModules(whole)) ?? [];
   const folders = modules.flatMap(({ path: own }) => (own === "" ? [] : [`${own.split("/")[0]}/`]));
-  const there = (name: string) => existsSync(join(folder, name));
-  return [...FILES, ...new Set(folders)].filter(there).map((name) => join(folder, name));
+  const there = (name: string) => existsSync(join(whole, name));
+  return [...FILES, ...new Set(folders)].filter(there).map((name) => join(whole, name));
 }
 
 interface Module {
@@ -169,7 +172,7 @@ async function readPooling(folder: string): Promise<readonly PoolingKind[]> {
 
 async function readPreparation(folder: string, pooling: string): Promise<PreparedText> {
   const lowers = (await readSentenceConfig(folder)).do_lower_case === true;
-  const path = join(folder, "config_sentence_transformers.json");
+  const path = join(modulesFolder(folder), "config_sentence_transformers.json");
   const { default_prompt_name: name, prompts } = (await readJsonFile(path)) ?? {};
   if (typeof name !== "string") return { prompt: "", lowers };
   const prompt = isObject(prompts) ? prompts[name] : undefined;

@@ -26,7 +26,10 @@ test.each([
   ["\x80\x04\x95", "a Python pickle, as scikit-learn writes; its driver is sklearn"],
   ["\x1c\0\0\0TFL3", "a TensorFlow Lite model; its driver is tensorflow"],
   ["\x1c\0\0\0ORTM", "a model of ONNX Runtime's ORT format; its driver is onnx"],
-  ['\x40\0\0\0\0\0\0\0{"w": {}}', "a safetensors file: weights without a model"],
+  [
+    '\x40\0\0\0\0\0\0\0{"w": {}}',
+    "a safetensors file: weights without a model; of transformers' models give the folder",
+  ],
   ["GGUF\x03\0\0\0", "a GGUF model, which no driver runs"],
   ["ftrt\0\0", "an engine of TensorRT; serve the ONNX model that it was built from"],
   ['{"learner":{}}', "an XGBoost model; its driver is xgboost"],

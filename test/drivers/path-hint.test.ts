@@ -27,7 +27,7 @@ test.each([
   ["face.bin", "the weights of FOLDER/face.xml; expected that file"],
   ["onnx.bin", "an ONNX model, or a SavedModel's saved_model.pb under another name"],
   ["lm.gguf", "a GGUF model, which no driver runs"],
-  ["lm.safetensors", "a safetensors file: weights without a model"],
+  ["lm.safetensors", "a safetensors file: weights without a model; of transformers' models give the folder"],
   ["net.mlmodel", "a Core ML model, which no driver runs; convert what it was made from to ONNX"],
   ["net.engine", "an engine of TensorRT; serve the ONNX model that it was built from"],
   ["net.caffemodel", "a Caffe model, which no driver runs; convert it to ONNX"],

@@ -245,3 +245,46 @@ test("a request of an inline model leaves its batch at once, which goes on for t
   expect(await stays).toEqual([1]);
   await host.close();
 });
+
+/** Runs in the main thread by itself, and says where it runs; -1 has it be ready, or not ready any more. */
+const INLINE = `
+import { isMainThread } from "node:worker_threads";
+import { createTensor, defineDriver } from "kserving";
+const spec = (name) => [{ name, dtype: "float32", shape: [-1] }];
+let isReady = true;
+export default defineDriver({
+  name: "inline",
+  options: {},
+  placement: "inline",
+  load: async () => ({
+    signatures: { serving_default: { inputs: spec("x"), outputs: spec("y") } },
+    processIds: () => [4711],
+    isReady: () => isReady,
+    predict: async ({ x }) => {
+      if (x.data[0] === -1) isReady = !isReady;
+      return { y: createTensor("float32", [1], Float32Array.of(isMainThread ? 1 : 0)) };
+    },
+    close: async () => {},
+  }),
+});`;
+
+test("a model beside a tokenizer has its own thread, which reports its processes, where the driver needs none", async () => {
+  const folder = tempFolder({ "inline.ts": INLINE, "model.bin": "", "tokenizer.json": "{}" });
+  const found = await findDriver(join(folder, "inline.ts"));
+  onTestFinished(() => found.dispose());
+  const startWith = async (options: RawOptions) => {
+    const source = { found, path: join(folder, "model.bin"), options };
+    const host = await startModel(source, { instances: 1, modelStallMs: 0, log: createSilentLogger() });
+    onTestFinished(() => host.close());
+    return host;
+  };
+  const plain = await startWith({ texts: "false" });
+  expect(await predict(plain, { x: [0] })).toEqual([1]);
+  const host = await startWith({});
+  expect(await predict(host, { x: [0] })).toEqual([0]);
+  expect([host.isReady(), host.threads()]).toEqual([true, { ready: 1, missing: 0, lost: 0, pids: [4711] }]);
+  await predict(host, { x: [-1] });
+  await expect.poll(() => host.isReady()).toBe(false);
+  await predict(host, { x: [-1] });
+  await expect.poll(() => host.isReady()).toBe(true);
+});

@@ -1,4 +1,4 @@
-"""PyTorch: state dicts with the user's class, TorchScript, exported programs, and whole pickles where the user trusts them."""
+"""PyTorch: state dicts with the user's class, TorchScript, exported programs, encoders of transformers, and whole pickles where the user trusts them."""
 
 import re
 
@@ -60,6 +60,8 @@ class Framework(BaseFramework):
         self._arrange = loaded.arrange
         self._parameters = read_parameters(loaded)
         self.inputs = _merge(self.request.inputs, self._parameters, loaded.inputs)
+        # With names of the user's own a run on zeros tells the outputs.
+        self.outputs = loaded.outputs if self.request.outputs is None else None
         self._names = {each["name"]: index for index, each in enumerate(self.inputs)}
         self._places = list(zip(self._names, self._parameters))
         self._required = [each["name"] for each, parameter in zip(self.inputs, self._parameters) if parameter.required]

@@ -17,19 +17,24 @@ MOST_KEYS = 10
 
 
 class Loaded:
-    """A model, its class where it is known, and what its file says of its inputs."""
+    """A model, its class where it is known, and what its file says of its inputs and outputs."""
 
-    def __init__(self, model, kind, model_class=None, inputs=None, arrange=None):
+    def __init__(self, model, kind, model_class=None, inputs=None, arrange=None, outputs=None):
         self.model = model
         self.kind = kind
         self.model_class = model_class or type(model)
         self.inputs = inputs
+        self.outputs = outputs
         # Turns a value for each input into what forward takes, by position and by name; None where that is one argument each.
         self.arrange = arrange
 
 
 def load_file(path, options, device):
-    """Loads whatever the file is."""
+    """Loads whatever the file is, or the folder of an encoder."""
+    if options.get("encoder"):
+        from .encoders import load_encoder
+
+        return load_encoder(options, device)
     file = _find_file(path)
     kind = _kind_of(file)
     if kind == "exported":

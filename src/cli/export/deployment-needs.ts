@@ -2,6 +2,7 @@ import { readdir, readFile, realpath, stat } from "node:fs/promises";
 import { basename, dirname, extname, join, parse, resolve } from "node:path";
 import { meantFile } from "../../drivers/file-kind.ts";
 import { parseOptions, type RawOptions } from "../../drivers/option-table.ts";
+import { readEncoder } from "../../drivers/python/encoder-folder.ts";
 import { DRIVER_NAMES, findDriver } from "../../drivers/registry.ts";
 import { TENSORFLOW_OPTIONS, type TensorflowOptions } from "../../drivers/tensorflow/engine.ts";
 import { findModelSource, type ModelFormat } from "../../drivers/tensorflow/model-source.ts";
@@ -56,7 +57,7 @@ export async function needsOf(models: readonly GivenModel[], hooks: readonly str
   for (const model of models) {
     const located = await locate(model);
     if (located === undefined) continue;
-    drivers.add(located.driver);
+    drivers.add((await isOfTransformers(located, model.options)) ? "transformers" : located.driver);
     if (located.driver === "onnx" && ON_CUDA.test(model.options.runtime_backend ?? "")) runtimes.add(ONNX_ON_CUDA);
     if (located.driver !== "tensorflow") continue;
     const needs = await tensorflowNeeds(located.path, model.options);
@@ -65,6 +66,11 @@ export async function needsOf(models: readonly GivenModel[], hooks: readonly str
   }
   if (hooks.some((file) => file.endsWith(".py"))) drivers.add("python");
   return { drivers: [...drivers], needs: { runtimes: [...runtimes], packages: [...packages] } };
+}
+
+/** Checks if what the other driver needs is what a model of pytorch needs, too. */
+async function isOfTransformers({ path, driver }: LocatedModel, { model_class: own }: RawOptions): Promise<boolean> {
+  return driver === "pytorch" && own === undefined && (await readEncoder(path)) !== undefined;
 }
 
 async function locate({ path = "", driver }: GivenModel): Promise<LocatedModel | undefined> {

@@ -144,6 +144,8 @@ class ServerConnection {
   }
 
   #say(event: ModelThreadEvent): void {
+    // The server watches this process alone.
+    if ("state" in event) return;
     this.#channel.send(packEvent(event));
     // A crash may follow, and its reason is in the log.
     if ("log" in event || "loaded" in event) this.#channel.flush();
@@ -151,7 +153,7 @@ class ServerConnection {
 }
 
 /** An event of a model as a record to the server. */
-function packEvent(event: ModelThreadEvent): WireRecord {
+function packEvent(event: Exclude<ModelThreadEvent, { readonly state: unknown }>): WireRecord {
   if ("log" in event) return packLog(event.log);
   if ("loaded" in event) return packRecord(LOADED, event.loaded);
   if ("failed" in event) return { kind: FAILED, id: 0, meta: event.failed, tensors: undefined };

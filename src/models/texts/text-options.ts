@@ -1,4 +1,5 @@
 import type { OptionTable, RawOptions } from "../../drivers/option-table.ts";
+import { tokenizerFolder } from "../../text/tokenizer-folder.ts";
 
 /** The `-o` keys for models of texts, for every driver. */
 export interface RawTextOptions {
@@ -41,6 +42,11 @@ function wishOf({ texts = "auto" }: RawOptions): string {
 /** The options of a model that takes texts only where these say so: hooks, and other stages, expect its own inputs. */
 export function withoutAutoTexts(options: RawOptions): RawOptions {
   return wishOf(options) === "auto" ? { ...options, texts: "false" } : options;
+}
+
+/** Checks by names if a model at a path may come to take texts, whose tokens are found where it runs. */
+export function mayTakeTexts(path: string, options: RawOptions): boolean {
+  return wishOf(options) !== "false" && tokenizerFolder(path) !== undefined;
 }
 
 /** The files and folders that a model needs beside its own unless these options keep it from taking texts. */

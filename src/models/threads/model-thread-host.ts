@@ -14,6 +14,7 @@ import type {
   ModelThreadData,
   ModelThreadEvent,
   ModelWorkerData,
+  ProcessState,
 } from "./model-thread-messages.ts";
 import { takeWorker } from "./waiting-worker.ts";
 
@@ -35,6 +36,7 @@ interface HostedModel {
   readonly unloaded: ReturnType<typeof createDeferred<void>>;
   /** Each model has its own: what waits for a promise of the thread would stay as long as the thread. */
   readonly lost: ReturnType<typeof createDeferred<LostThread>>;
+  state?: ProcessState;
 }
 
 /** Long calls that the threads have in libuv's pool. */
@@ -104,8 +106,8 @@ export class ModelThreadHost {
     const model: HostedModel = { id, log, loaded, unloaded, lost };
     if (this.#models.size === 0) this.#unwatch();
     this.#models.set(id, model);
-    const { name, path, options, threads, copies, laneMark, mark } = source;
-    this.#say({ load: { id, name, path, options, threads, copies, laneMark, mark } });
+    const { name, path, options, threads, copies, hookFolder, laneMark, mark } = source;
+    this.#say({ load: { id, name, path, options, threads, copies, hookFolder, laneMark, mark } });
     try {
       const facts = await loaded.promise;
       this.#isKept ||= facts.facts.keepsThread === true;
@@ -126,9 +128,11 @@ export class ModelThreadHost {
     else await this.end();
   }
 
-  #toThread({ id, lost, unloaded }: HostedModel, loaded: LoadedFacts): ModelThread {
+  #toThread(model: HostedModel, loaded: LoadedFacts): ModelThread {
+    const { id, lost, unloaded } = model;
     return {
       ...loaded,
+      processes: () => model.state,
       lost: lost.promise,
       ended: this.#ended,
       connect: (onMalformed) => this.#connect(id, onMalformed),
@@ -200,9 +204,15 @@ export class ModelThreadHost {
     });
   }
 
+  #setState({ id, state }: Extract<ModelThreadEvent, { readonly state: unknown }>): void {
+    const model = this.#models.get(id);
+    if (model !== undefined) model.state = state;
+  }
+
   #receive(event: ModelThreadEvent): void {
     if ("detached" in event) this.#ports.delete(event.detached, event.malformed);
     else if ("unloaded" in event) this.#models.get(event.unloaded)?.unloaded.resolve();
+    else if ("state" in event) this.#setState(event);
     else if ("log" in event) this.#events.write(this.#models.get(event.id)?.log ?? this.#log, event.log);
     else if ("loaded" in event) this.#models.get(event.id)?.loaded.resolve(event.loaded);
     else this.#models.get(event.id)?.loaded.reject(fromWireError(event.failed));
@@ -234,10 +244,16 @@ class AttachedPorts {
  */
 function isModelThreadEvent(value: unknown): value is ModelThreadEvent {
   if (typeof value !== "object" || value === null) return false;
-  const { log, failed, loaded, unloaded, detached, id } = value as { readonly [name: string]: unknown };
+  const { log, failed, loaded, unloaded, detached, state, id } = value as { readonly [name: string]: unknown };
   if (typeof detached === "number" || typeof unloaded === "number") return true;
   if (typeof id !== "number") return false;
   if (log !== undefined) return isLogEvent(log);
   if (failed !== undefined) return isWireError(failed);
+  if (state !== undefined) return isProcessState(state);
   return typeof loaded === "object" && loaded !== null && "facts" in loaded;
+}
+
+function isProcessState(value: unknown): value is ProcessState {
+  const { isReady, pids } = (value ?? {}) as { readonly [name: string]: unknown };
+  return typeof isReady === "boolean" && Array.isArray(pids) && pids.every(Number.isInteger);
 }

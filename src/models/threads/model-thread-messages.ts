@@ -64,11 +64,20 @@ export type ModelThreadCommand =
   /** To be sent once no model is left. */
   | { readonly close: true };
 
+/** The processes in which a model of a thread runs. */
+export interface ProcessState {
+  /** False while the model cannot answer, since they have ended. */
+  readonly isReady: boolean;
+  readonly pids: readonly number[];
+}
+
 /** Messages from a model thread to the main thread. */
 export type ModelThreadEvent =
   | { readonly loaded: { readonly facts: ModelFacts; readonly hookArgs: unknown }; readonly id: number }
   | { readonly failed: WireError; readonly id: number }
   | { readonly unloaded: number }
+  /** Of a model with processes of its own, when it has been loaded and whenever it has changed. */
+  | { readonly state: ProcessState; readonly id: number }
   | { readonly log: LogEvent; readonly id: number }
   /** The port with this number has closed; `malformed` = because of a message with this problem. */
   | { readonly detached: number; readonly malformed?: string };

@@ -1,7 +1,7 @@
 import type { MessagePort } from "node:worker_threads";
 import type { HostPort, MalformedListener } from "../../platform/threads/host-port.ts";
 import type { LostThread } from "./lost-thread.ts";
-import type { ModelThreadEvent } from "./model-thread-messages.ts";
+import type { ModelThreadEvent, ProcessState } from "./model-thread-messages.ts";
 
 /** Facts about a loaded model, as its thread tells them. */
 export type LoadedFacts = Extract<ModelThreadEvent, { readonly loaded: unknown }>["loaded"];
@@ -10,6 +10,8 @@ export type LoadedFacts = Extract<ModelThreadEvent, { readonly loaded: unknown }
 export interface ModelThread extends LoadedFacts {
   /** The process's number; absent for a thread. */
   readonly pid?: number;
+  /** The processes that the model in the thread has; undefined if it has none. */
+  processes?(): ProcessState | undefined;
   /** Resolves once the thread is of no use any more: it ended by itself, or is unresponsive. */
   readonly lost: Promise<LostThread>;
   /** Resolves once the thread has ended. */

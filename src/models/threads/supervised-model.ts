@@ -76,8 +76,8 @@ export class SupervisedModel {
   }
 
   /** True while it can answer. */
-  get isAlive(): boolean {
-    return this.#alive;
+  get isReady(): boolean {
+    return this.#alive && (this.#thread.processes?.()?.isReady ?? true);
   }
 
   /** The error of requests while its process has ended and no other is there yet; undefined otherwise. */
@@ -89,8 +89,9 @@ export class SupervisedModel {
   get threads(): ThreadStates {
     const lost = this.#lost;
     if (!this.#alive) return { ready: 0, missing: 1, lost };
-    const { pid } = this.#thread;
-    return { ready: 1, missing: 0, lost, ...(pid !== undefined && { pids: [pid] }) };
+    const { pid, processes } = this.#thread;
+    const pids = [...(pid === undefined ? [] : [pid]), ...(processes?.()?.pids ?? [])];
+    return { ready: 1, missing: 0, lost, ...(pids.length > 0 && { pids }) };
   }
 
   /** A new port to the model. */

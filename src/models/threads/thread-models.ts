@@ -11,7 +11,13 @@ import { loadHostedModel } from "../load-hosted-model.ts";
 import { factsOf, type ModelHandle } from "../model-handle.ts";
 import { openMark, type RunMark } from "../run-mark.ts";
 import { ModelServer } from "./model-server.ts";
-import type { AttachedPort, LoadCommand, ModelThreadEvent, ModelWorkerData } from "./model-thread-messages.ts";
+import type {
+  AttachedPort,
+  LoadCommand,
+  ModelThreadEvent,
+  ModelWorkerData,
+  ProcessState,
+} from "./model-thread-messages.ts";
 import { type ModelTurns, ThreadTurns } from "./thread-turns.ts";
 
 type Say = (event: ModelThreadEvent) => void;
@@ -68,7 +74,12 @@ export class ThreadModels {
       const model = await this.#sources.loadModel(source, log);
       const server = new ModelServer(model, mark);
       const watch = laneMark && model.isSteady === true && new LaneMark(laneMark).watch(() => reportHang(path));
-      this.#models.set(id, { model, server, unwatch: watch || (() => {}), log });
+      const processes = watchProcesses(model, (state) => this.#say({ state, id }));
+      const unwatch = () => {
+        processes();
+        if (watch) watch();
+      };
+      this.#models.set(id, { model, server, unwatch, log });
       this.#say({ loaded: { facts: factsOf(model), hookArgs: server.hookArgs }, id });
     } catch (reason) {
       this.#say({ failed: toWireError(reason), id });
@@ -122,4 +133,23 @@ function loadingInTurn(driver: Driver, turns: ModelTurns | undefined, mark: RunM
     }
   };
   return { ...driver, load };
+}
+
+/** Milliseconds between two looks at the processes of a model. */
+const LOOK_MS = 200;
+
+/** Tells the state of a model's processes at first, and whenever it has changed; returns a function that ends this. */
+function watchProcesses(model: ModelHandle, tell: (state: ProcessState) => void): () => void {
+  const read = () => ({ isReady: model.isReady?.() ?? true, pids: model.processIds?.() ?? [] });
+  if (read().pids.length === 0) return () => {};
+  let known = "";
+  const look = () => {
+    const state = read();
+    const text = JSON.stringify(state);
+    if (text !== known) tell(state);
+    known = text;
+  };
+  look();
+  const timer = setInterval(look, LOOK_MS).unref();
+  return () => clearInterval(timer);
 }

@@ -3,6 +3,7 @@ import { basename } from "node:path";
 import { describeFileKind, readHead } from "../../drivers/file-kind.ts";
 import { ONNX_TYPES } from "../../drivers/onnx/element-types.ts";
 import { ProtobufError, type ProtobufField, ProtobufFile } from "../../drivers/onnx/protobuf-file.ts";
+import { isEncoderFolder, readStoredTensors } from "../../drivers/python/encoder-folder.ts";
 import { findModelSource, looksLikeModel } from "../../drivers/tensorflow/model-source.ts";
 import { failedPrecondition, reasonText } from "../../errors.ts";
 import { readProblem } from "../../platform/text/file-problem.ts";
@@ -38,6 +39,7 @@ async function readFacts(path: string): Promise<FileFacts> {
   if (/\.onnx$/i.test(path)) return readOnnx(path);
   if (/\.xml$/i.test(path)) return readOpenvino(path);
   if (looksLikeModel(path)) return readTensorflow(path);
+  if (isEncoderFolder(path)) return readWeights(path);
   return { format: kindOf(path), metadata: {} };
 }
 
@@ -226,6 +228,16 @@ async function readOpenvino(path: string): Promise<FileFacts> {
 
 function plain(text: string): string {
   return text.replace(/&(\w+);/g, (all, name: string) => ENTITIES[name] ?? all);
+}
+
+/** Facts about weights of transformers, which have no operators: those are code of the library. */
+function readWeights(path: string): FileFacts {
+  const weights = new Map<string, WeightCount>();
+  for (const { dtype, shape, bytes } of readStoredTensors(path)) {
+    const elements = shape.reduce((product, size) => product * size, 1);
+    countWeight(weights, dtype, { elements, bytes });
+  }
+  return { format: "weights of transformers (safetensors)", weights, metadata: {} };
 }
 
 /** Kinds of files by their endings, if their first bytes say little. */

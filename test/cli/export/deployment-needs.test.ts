@@ -1,6 +1,7 @@
 import { expect, test } from "vitest";
 import { needsOf } from "../../../src/cli/export/deployment-needs.ts";
 import { readDeployment } from "../../../src/cli/export/read-deployment.ts";
+import { tempFolder } from "../../helpers/temp-folder.ts";
 
 const SAVED = "test/fixtures/tensorflow";
 const OTHER = "test/fixtures/tensorflow-formats";
@@ -29,6 +30,14 @@ test("an image has ONNX Runtime's build for GPUs where a model's options ask for
   };
   expect(await needsOn("CUDA")).toEqual(["onnx --device cuda"]);
   expect(await needsOn("CPU")).toEqual([]);
+});
+
+test("an image has what the other driver needs for an encoder of transformers that pytorch runs", async () => {
+  const files = { "config.json": '{"architectures": ["BertModel"]}', "tokenizer.json": "{}", "model.safetensors": "" };
+  const path = tempFolder(files);
+  expect((await needsOf([{ path, options: {} }], [])).drivers).toEqual(["transformers"]);
+  const own = { path, driver: "pytorch", options: { model_class: "nets:Net" } };
+  expect((await needsOf([own], [])).drivers).toEqual(["pytorch"]);
 });
 
 test("options of the command line and of stages count", async () => {

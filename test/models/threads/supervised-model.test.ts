@@ -92,7 +92,7 @@ test("a thread that ends is replaced, and its users hear of the new one", async 
   expect(await ask(5)).toBe(5);
   await expect(ask(-1)).rejects.toMatchObject(LOST);
   await replaced;
-  expect(model.isAlive).toBe(true);
+  expect(model.isReady).toBe(true);
   expect(await ask(6)).toBe(6);
   expect(errors).toEqual(["a model's thread ended and is replaced", "replaced 7"]);
 });
@@ -128,7 +128,7 @@ test("closing while a thread that came back is replaced frees its model, and say
   const { model, client, ask, holdLoads } = await start({ stallMs: 300 });
   const goOn = holdLoads();
   const late = ask(-3);
-  await expect.poll(() => model.isAlive).toBe(false);
+  await expect.poll(() => model.isReady).toBe(false);
   expect(await late).toBe(-3);
   await client.close();
   await model.close();

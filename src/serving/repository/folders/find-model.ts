@@ -1,6 +1,7 @@
 import { stat } from "node:fs/promises";
 import { basename, join, parse, resolve } from "node:path";
 import { folderContents } from "../../../drivers/file-kind.ts";
+import { isBesideWeights } from "../../../drivers/python/encoder-folder.ts";
 import {
   isMlflowFolder,
   isPickleName,
@@ -60,7 +61,7 @@ async function chooseModel(path: string, driver: string | undefined): Promise<st
   const others = DRIVER_NAMES.filter((name) => name !== "mlflow");
   if (await isDetectedBy(path, driver === undefined ? others : [driver])) return path;
   if (driver === undefined && described?.isPlain === false) return path;
-  const entries = await listFolder(path);
+  const entries = modelEntries(await listFolder(path));
   const found = await modelsIn(entries, driver);
   // A folder beside a model's file does not hide it.
   const files = found.filter((entry) => driver !== undefined || entry.kind === "file" || !isMlflowFolder(entry.path));
@@ -78,6 +79,12 @@ async function chooseModel(path: string, driver: string | undefined): Promise<st
   if (named.length === 1) return named[0]!.path;
   const cause = folderContents(models.map(({ name }) => name));
   throw failedPrecondition(`The folder "${path}" has several models; expected one, or the path of one.`, cause);
+}
+
+/** All but what lies beside the weights of a model of transformers and is no model. */
+function modelEntries(entries: readonly FolderEntry[]): readonly FolderEntry[] {
+  const isOfTransformers = entries.some(({ name }) => name === "config.json");
+  return isOfTransformers ? entries.filter(({ name }) => !isBesideWeights(name)) : entries;
 }
 
 /** Optimum and sentence-transformers call a graph `model.onnx` and `openvino_model.xml`; variants have longer names. */

@@ -177,6 +177,6 @@ test("several variants without a main one, and a folder of graphs without a toke
   });
   const plain = folderOf("config.json", "onnx/model.onnx");
   expect(await findModel(plain)).toBe(plain);
-  const weights = folderOf("tokenizer.json", "config.json", "model.safetensors");
+  const weights = folderOf("config.json", "model.safetensors");
   await expect(locateModel(weights, {})).rejects.toThrow("add --driver transformers");
 });
