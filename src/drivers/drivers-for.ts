@@ -1,5 +1,6 @@
 import { existsSync } from "node:fs";
 import { join } from "node:path";
+import { isEncoderFolder } from "./python/encoder-folder.ts";
 import { DRIVER_NAMES, findDriver } from "./registry.ts";
 
 /** Drivers whose runtimes read many formats, whatever a file is called. */
@@ -16,9 +17,12 @@ export async function driversFor(path: string): Promise<string[]> {
   return [...new Set([...own, ...(isForOpenVino(path) ? ["openvino"] : [])])];
 }
 
-/** The same, and those that read other formats: a file may hold something else than its name says. */
+/**
+ * The same, and those that read other formats: a file may hold something else than its name says, but no folder of
+ * weights does.
+ */
 export async function driversToAsk(path: string): Promise<string[]> {
-  return [...new Set([...(await driversFor(path)), ...READERS])];
+  return [...new Set([...(await driversFor(path)), ...(isEncoderFolder(path) ? [] : READERS)])];
 }
 
 /** The formats of OpenVINO's front ends, which other drivers recognise. */

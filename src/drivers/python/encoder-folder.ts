@@ -71,7 +71,7 @@ export function readStoredTensors(path: string): readonly StoredTensor[] {
 
 /** Bytes of a header at most, as in the original. */
 const MOST_HEADER = 100_000_000;
-/** The length of the header as an integer; behind it the header as JSON, then the data: https://hf.co/docs/safetensors */
+/** The length of the header, an integer; then the header as JSON, and the data: https://hf.co/docs/safetensors */
 const LENGTH_BYTES = 8;
 
 function tensorsOf(file: string): readonly StoredTensor[] {

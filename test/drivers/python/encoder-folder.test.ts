@@ -1,5 +1,6 @@
 import { join } from "node:path";
 import { expect, test } from "vitest";
+import { driversToAsk } from "../../../src/drivers/drivers-for.ts";
 import { isEncoderFolder, readEncoder, readStoredTensors } from "../../../src/drivers/python/encoder-folder.ts";
 import { locateModel } from "../../../src/serving/repository/folders/find-model.ts";
 import { inspectFile } from "../../../src/tools/inspection/inspect-file.ts";
@@ -21,6 +22,7 @@ test.each([
   const path = tempFolder(files);
   expect(isEncoderFolder(path)).toBe(true);
   expect(await locateModel(path, {})).toEqual({ path, driver: "pytorch" });
+  expect(await driversToAsk(path)).toEqual(["pytorch"]);
 });
 
 test.each([
