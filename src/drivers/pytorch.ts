@@ -1,3 +1,4 @@
+import { failedPrecondition } from "../errors.ts";
 import { defineDriver, type Model, type PartsModel } from "./driver.ts";
 import { isEncoderFolder, readEncoder } from "./python/encoder-folder.ts";
 import { loadPythonModel } from "./python/load-python-model.ts";
@@ -53,6 +54,7 @@ export default defineDriver<PytorchOptions, Model | PartsModel>({
     const { model_class, model_args, allow_pickle, device, threads, dtype, half, compile } = options;
     // A class takes the weights of a folder, whatever lies beside them.
     const encoder = model_class === undefined ? await readEncoder(path) : undefined;
+    if (encoder?.isPickled && !allow_pickle) throw failedPrecondition(PICKLED);
     const own = {
       encoder,
       model_class,
@@ -75,6 +77,9 @@ const PYTORCH = {
   files: "a TorchScript file, a state dict, an exported program (.pt2) or a pickled model",
   howToInstall: "Run: kserving runtimes install pytorch; or apt-get install python3-torch, or pip install torch.",
 };
+
+const PICKLED =
+  "The folder has its weights as pickles alone (pytorch_model.bin), which may run code while they load. Save them as model.safetensors (model.save_pretrained does); for files that you trust: -o allow_pickle=true.";
 
 /** For encoders, which are classes of transformers. */
 const TRANSFORMERS = {

@@ -1,5 +1,5 @@
 import { readFileSync } from "node:fs";
-import { join } from "node:path";
+import { join, relative } from "node:path";
 import { expect, test } from "vitest";
 import { POOLING_KINDS } from "../../src/text/pooling.ts";
 import { ENCODERS, filesOfTexts, readTextTask } from "../../src/text/text-task.ts";
@@ -57,6 +57,26 @@ test("sentence-transformers' file about the encoder is the first one of its name
   expect(await taskOf({ ...files, ...both })).toMatchObject({ maxTokens: 100 });
   const [row = ""] = readFileSync("docs/text.md", "utf8").match(/^\| How long may a text be\?.*$/m) ?? [];
   for (const name of SENTENCE_CONFIGS) expect(row).toContain(name.split("_")[1]);
+});
+
+test("in the layout of older versions of sentence-transformers the encoder has a folder of its own", async () => {
+  const [first, ...others] = MODULES;
+  const folder = tempFolder(
+    json({
+      ...{ "modules.json": [{ ...first, path: "0_Transformer" }, ...others], "0_Transformer/tokenizer.json": {} },
+      "0_Transformer/config.json": { architectures: ["DistilBertModel"], model_type: "distilbert", dim: 768 },
+      "0_Transformer/sentence_bert_config.json": { max_seq_length: 128 },
+      "1_Pooling/config.json": { pooling_mode_cls_token: true },
+      "config_sentence_transformers.json": { prompts: { q: "query: " }, default_prompt_name: "q" },
+    }),
+  );
+  for (const path of [folder, join(folder, "0_Transformer/model.onnx")])
+    expect(await readTextTask(path)).toMatchObject({
+      ...{ kind: "embedding", folder: join(folder, "0_Transformer"), pooling: ["cls"], normalises: true },
+      ...{ dimensions: 768, maxTokens: 128, prepares: { prompt: "query: " }, source: "modules.json" },
+    });
+  const names = (await filesOfTexts(folder)).map((file) => relative(folder, file));
+  expect(names).toEqual(["modules.json", "config_sentence_transformers.json", "0_Transformer", "1_Pooling"]);
 });
 
 test("modules that are not known are left to their own program", async () => {

@@ -58,7 +58,8 @@ def load_encoder(options, device):
         model = model.float()
     # Whatever config.json says: outputs have names, and nothing is kept for a next token.
     model.config.return_dict = True
-    model.config.use_cache = False
+    if getattr(model.config, "use_cache", False):
+        model.config.use_cache = False
     names = _input_names(model, folder)
     inputs = [{"name": name, "dtype": "int64", "shape": [-1, -1]} for name in names]
     width = getattr(model.config, "hidden_size", -1) if head == "Model" else model.config.num_labels

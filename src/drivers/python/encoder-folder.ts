@@ -9,7 +9,7 @@ import { isObject } from "../../tensor/record.ts";
 const MODULE_FOLDER = "0_Transformer";
 const PLACES = ["", MODULE_FOLDER];
 const WEIGHTS = /^model(?:-\d+-of-\d+)?\.safetensors$/;
-/** Pickles, which are refused without allow_pickle: for the message, and for users who trust them. */
+/** Pickles, which need allow_pickle. */
 const PICKLED = /^pytorch_model(?:-\d+-of-\d+)?\.bin$/;
 
 /** Folders that exporters put graphs into. */
@@ -117,6 +117,8 @@ const HEADS = ["ForSequenceClassification", "ForTokenClassification", "Model"] a
 interface Encoder {
   readonly folder: string;
   readonly head: (typeof HEADS)[number];
+  /** True if its weights are pickles alone, which may run code while they load. */
+  readonly isPickled: boolean;
 }
 
 /**
@@ -135,7 +137,8 @@ export async function readEncoder(path: string): Promise<Encoder | undefined> {
   const head = existsSync(join(whole, "modules.json"))
     ? "Model"
     : HEADS.find((ending) => name.endsWith(ending) && !/LMHead|CausalLM/.test(name));
-  if (head !== undefined && isWriter !== true) return { folder: resolve(folder), head };
+  const isPickled = !namesIn(folder).some((name) => WEIGHTS.test(name));
+  if (head !== undefined && isWriter !== true) return { folder: resolve(folder), head, isPickled };
   const found = name === "" ? "no architecture" : name.slice(0, 100);
   throw failedPrecondition(
     `${file} names ${found}${isWriter === true ? ", with an encoder and a decoder" : ""}; expected an encoder: one ending in ${HEADS.join(", ")}, or a modules.json of sentence-transformers. For other tasks add --driver transformers.`,

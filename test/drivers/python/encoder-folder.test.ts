@@ -63,7 +63,7 @@ test("the architecture says which class of transformers it is, and modules say t
   expect(await encoderOf(named("Qwen3ForCausalLM"), modules)).toMatchObject({ head: "Model" });
   const older = tempFolder({ ...inside("0_Transformer"), ...modules, "0_Transformer/config.json": "{}" });
   for (const path of [older, join(older, "0_Transformer")])
-    expect(await readEncoder(path)).toEqual({ folder: join(older, "0_Transformer"), head: "Model" });
+    expect(await readEncoder(path)).toMatchObject({ folder: join(older, "0_Transformer"), head: "Model" });
   expect(await readEncoder(join(older, "0_Transformer/model.safetensors"))).toBeUndefined();
   expect(await readEncoder(tempFolder({ "config.json": "{}", "model.pt": "" }))).toBeUndefined();
 });
@@ -84,6 +84,15 @@ test.each([
     code: "failed_precondition",
     message: expect.stringContaining(message),
   });
+});
+
+test("weights that are pickles are refused unless the option allows them, before Python is started", async () => {
+  const { "model.safetensors": _, ...files } = FILES;
+  const path = tempFolder({ ...files, ...empty("pytorch_model.bin") });
+  const load = (allow_pickle: string) =>
+    loadModel("pytorch", path, { options: { python: "/no/python", allow_pickle } });
+  await expect(load("false")).rejects.toThrow("weights as pickles alone (pytorch_model.bin)");
+  await expect(load("true")).rejects.toThrow("finds no Python");
 });
 
 test("a Python without Transformers is told from one without PyTorch, and what to install is said", async () => {
