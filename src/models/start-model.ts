@@ -144,7 +144,9 @@ function refusedWithout(copies: readonly SupervisedModel[], client: ModelClient)
 /** The data that each copy's thread starts with. */
 function toThreadData(source: ModelToLoad, options: StartModelOptions, mark: LaneMark): ModelThreadData {
   const { found, path, name = path, options: raw, hookFolder } = source;
-  const { instances, threads = defaultThreads(instances), modelStallMs: stallMs, isolate, log } = options;
+  const { instances, modelStallMs: stallMs, isolate, log } = options;
+  // One as in this thread: more of them in a busy machine's Python wait for each other.
+  const { threads = found.driver.placement === "inline" ? 1 : defaultThreads(instances) } = options;
   return {
     driver: found.location,
     name,
