@@ -14,7 +14,7 @@ import type { Clients, Wait } from "./clients.ts";
 import type { Door } from "./door.ts";
 import { shapeOfStall } from "./fault-shapes.ts";
 import { type Command, type History, isThere, type WishedModel, wishesOf } from "./history.ts";
-import type { Copy, World } from "./world.ts";
+import { type Copy, RETIRE_MS, type World } from "./world.ts";
 
 /** Time that anything may wait while nothing is under way, in milliseconds: a load waits for memory so long. */
 const STALL_MS = 10_500;
@@ -270,6 +270,8 @@ export class Invariants {
     const missing = /The model "(.+)", which is a stage of (.+), is not available/.exec(reason);
     // Hooks of all versions are waited for together: what one lacked may have come meanwhile.
     if (missing === null || this.#isClosing || what.startsWith("reload hooks")) return;
+    // A request that does not end keeps neither its copy for longer, nor what that needs.
+    if (this.#world.time.now - since >= RETIRE_MS) return;
     const [, need = "", model = ""] = missing;
     const versions = this.#wished.find(({ name }) => name === model)?.versions ?? [];
     const isOwn =
