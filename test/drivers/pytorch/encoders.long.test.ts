@@ -36,7 +36,8 @@ async function serve(name: string, options: Readonly<Record<string, string>> = {
   const post = async (path: string, body: object) => {
     const headers = { "content-type": "application/json" };
     const answer = await fetch(httpUrl + path, { method: "POST", headers, body: JSON.stringify(body) });
-    return { status: answer.status, ...((await answer.json()) as Record<string, never>) };
+    const answered: Readonly<Record<string, unknown>> = { status: answer.status, ...((await answer.json()) as object) };
+    return answered;
   };
   return { httpUrl, post, infer: (inputs: object[]) => post("/v2/models/m/infer", { inputs }) };
 }
@@ -90,26 +91,26 @@ describe.skipIf(python === undefined)("weights of transformers with a tokenizer,
     const { scores } = expectedOf("pairs");
     const [first, second] = [LINES.slice(0, -1), LINES.slice(1)];
     const { outputs } = await infer([texts("text", first), texts("text_pair", second)]);
-    close((outputs as unknown as { data: unknown }[])[0]?.data, scores);
+    close((outputs as { data: unknown }[])[0]?.data, scores);
     const instances = first.map((text, row) => ({ text, text_pair: second[row] }));
     close((await post("/v1/models/m:predict", { instances })).predictions, scores);
     const { results } = await post("/v1/rerank", { query: first[0], documents: [second[0]] });
-    close((results as unknown as { relevance_score: number }[])[0]?.relevance_score, scores[0]);
+    close((results as { relevance_score: number }[])[0]?.relevance_score, scores[0]);
   });
 
   it("classify texts and words, and take numbers of tokens too", LONG, async () => {
     const classes = await serve("classes");
     const answered = await classes.infer([texts("text", LINES)]);
-    close((answered.outputs as unknown as { data: unknown }[])[0]?.data, expectedOf("classes").scores);
+    close((answered.outputs as { data: unknown }[])[0]?.data, expectedOf("classes").scores);
     const words = await serve("words");
     const { tokens, logits, entities } = expectedOf("words");
     const own = (name: string, value?: number) =>
       ids(name, value === undefined ? tokens : tokens.map((row) => row.map(() => value)));
     const given = [own("input_ids"), own("attention_mask", 1), own("token_type_ids", 0)];
     const { outputs } = await words.infer(given);
-    close((outputs as unknown as { data: unknown }[])[0]?.data, logits);
+    close((outputs as { data: unknown }[])[0]?.data, logits);
     const { predictions } = await words.post("/v1/models/m:predict", { instances: [LINES[0]] });
-    const found = JSON.parse(String((predictions as unknown as string[])[0])) as { start: number; end: number }[];
+    const found = JSON.parse(String((predictions as string[])[0])) as { start: number; end: number }[];
     expect(found.map(({ start, end }) => [start, end])).toEqual(
       entities.map((each) => [(each as { start: number }).start, (each as { end: number }).end]),
     );
@@ -135,7 +136,7 @@ describe.skipIf(python === undefined)("weights of transformers with a tokenizer,
   it("run in the type that dtype says, and give float32", LONG, async () => {
     const { infer } = await serve("bert", { dtype: "bfloat16" });
     const { outputs } = await infer([texts("text", LINES)]);
-    const [{ data, datatype }] = outputs as unknown as [{ data: number[]; datatype: string }];
+    const [{ data, datatype }] = outputs as [{ data: number[]; datatype: string }];
     expect(datatype).toBe("FP32");
     for (const [place, expected] of expectedOf("bert").vectors.entries())
       expect(cosine(data.slice(32 * place, 32 * (place + 1)), expected)).toBeGreaterThan(0.99);
