@@ -23,7 +23,7 @@ interface RunLimits {
 
 /**
  * The shortest and the longest of the rows that run together with `first`, one of them, in the cheapest way to run them
- * all: rows are padded to the longest one of a run, and each run has a cost of its own.
+ * all: rows are padded to the longest one of a run, and each run has a cost besides.
  */
 export function lengthsBeside<Rows extends WaitingRows>(
   first: Rows,

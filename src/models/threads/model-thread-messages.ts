@@ -76,7 +76,7 @@ export type ModelThreadEvent =
   | { readonly loaded: { readonly facts: ModelFacts; readonly hookArgs: unknown }; readonly id: number }
   | { readonly failed: WireError; readonly id: number }
   | { readonly unloaded: number }
-  /** Of a model with processes of its own, when it has been loaded and whenever it has changed. */
+  /** Of a model with processes, when it has been loaded and whenever it has changed. */
   | { readonly state: ProcessState; readonly id: number }
   | { readonly log: LogEvent; readonly id: number }
   /** The port with this number has closed; `malformed` = because of a message with this problem. */

@@ -71,7 +71,7 @@ type Kinds = readonly (CsvColumn["kind"] | undefined)[];
 /** Facts that the first line of CSV tells of all of it. */
 interface Head {
   readonly columns: number;
-  /** The kinds of its own fields, if it has names of columns. */
+  /** The kinds of its fields, if it has names of columns. */
   readonly names?: Kinds;
   /** The kinds of the fields in rows. */
   readonly kinds: Kinds;
