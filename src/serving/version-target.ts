@@ -122,7 +122,7 @@ export class TargetPursuit implements Planned {
 
   get isWatching(): boolean {
     const { is } = this.#change;
-    const needs = this.loaded?.aspired?.needs ?? [];
+    const needs = this.#target.aspired === undefined ? [] : (this.loaded?.aspired?.needs ?? []);
     return is === "yielding" || is === "outlasting" || (is === "none" && needs.length > 0);
   }
 

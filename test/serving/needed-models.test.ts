@@ -1,7 +1,9 @@
-import { describe, expect, it } from "vitest";
+import { describe, expect, it, onTestFinished, vi } from "vitest";
 import { createDeferred } from "../../src/platform/async/promises.ts";
 import type { ModelManager } from "../../src/serving/model-manager.ts";
 import type { Servable } from "../../src/serving/servable.ts";
+import { Turns } from "../../src/serving/turns.ts";
+import type { TargetPursuit } from "../../src/serving/version-target.ts";
 import { manage, pipelineVersion } from "./manage.ts";
 
 const versionOf = (load: () => Promise<Servable>, ...needs: readonly string[]) => ({
@@ -96,6 +98,27 @@ describe("a version that needs another model", () => {
     manager.aspire([half, chain]);
     await manager.settled();
     expect([status()?.error, manager.isReady()]).toEqual([undefined, true]);
+    await manager.close();
+  });
+
+  it("is not planned again for changes of others once it has ended", async () => {
+    const halfOf = (fingerprint: string) => ({ name: "half", versions: [{ ...pipelineVersion(1n), fingerprint }] });
+    const chain = { name: "chain", versions: [{ ...pipelineVersion(1n), needs: ["half"] }] };
+    const manager = await manage([halfOf("1"), chain]);
+    const planned = vi.spyOn(Turns.prototype, "takeSoon");
+    onTestFinished(() => planned.mockRestore());
+    const areOfChain = () =>
+      planned.mock.calls.some(([one]) => (one as Partial<TargetPursuit>).loaded?.aspired?.needs?.includes("half"));
+    manager.aspire([halfOf("2"), chain]);
+    await manager.settled();
+    expect(areOfChain()).toBe(true);
+    manager.aspire([halfOf("2")]);
+    await manager.settled();
+    await expect.poll(() => manager.statuses().map(({ model }) => model)).toEqual(["half"]);
+    planned.mockClear();
+    manager.aspire([halfOf("3")]);
+    await manager.settled();
+    expect(areOfChain()).toBe(false);
     await manager.close();
   });
 });
