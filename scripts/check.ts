@@ -46,12 +46,8 @@ const CHECKS: Readonly<Record<string, Check>> = {
     steps: ["tsx scripts/check-simulation.ts"],
   },
   fuzz: {
-    what: "changed messages to every decoder for ten minutes; --tls: to the encrypted ports of a server",
+    what: "changed messages and files to every decoder for ten minutes, from those on that reach new branches; --tls: to the encrypted ports of a server; --replay FILE: a finding",
     steps: [BUILD, "tsx scripts/fuzz.ts"],
-  },
-  "fuzz-target": {
-    what: "writes the same decoders to FOLDER for Jazzer.js, which follows coverage (needs @jazzer.js/core)",
-    steps: ["tsx scripts/write-fuzz-target.ts"],
   },
   "http2-differential": {
     what: "changed recordings of HTTP/2 clients to our server and to node:http2's, for ten minutes: differences that RFC 9113 does not explain",

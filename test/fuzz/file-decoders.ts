@@ -21,7 +21,7 @@ import { readNpy, writeNpy } from "../../src/tensor/codecs/npy.ts";
 import { createTensor } from "../../src/tensor/tensor.ts";
 import { loadTokenizer } from "../../src/text/tokenizer.ts";
 import { TEXT_COSTS } from "../platform/limits/text-costs.ts";
-import { longName, makeTar } from "../storage/runtimes/make-tarball.ts";
+import { longName, makeTar, withSums } from "../storage/runtimes/make-tarball.ts";
 import { makeZip } from "../storage/runtimes/make-zip.ts";
 import type { Decoder } from "./decoder.ts";
 
@@ -36,8 +36,8 @@ const S3_LIST =
   "<ListBucketResult><EncodingType>url</EncodingType><Contents><Key>m/a+%C3%A9&amp;</Key><Size>3</Size><ETag>&quot;e&#34;</ETag></Contents><Contents/><IsTruncated>true</IsTruncated><NextContinuationToken>t</NextContinuationToken></ListBucketResult>";
 
 /**
- * Readers of files and texts that strangers make: archives, models' files, configurations, tokens. HDF5 files are left
- * out: each takes a thread of its own, which a damaged one may hold until its time is over.
+ * Readers of files and texts that strangers make: archives, models' files, configurations, tokens. That of HDF5 files,
+ * each of which takes a thread of its own, is in hdf5-decoder.ts.
  */
 export async function fileDecoders(): Promise<readonly Decoder[]> {
   return [...archiveDecoders(), ...modelDecoders(), ...textDecoders(), ...costDecoders(), await tokenDecoder()];
@@ -51,7 +51,12 @@ function archiveDecoders(): Decoder[] {
     ...Object.entries(FILES).map(([name, text]) => ({ name, text })),
   ]);
   return [
-    { name: "a tar archive", samples: [tar], decode: (bytes) => onFile(bytes, (path) => readTar(path, false)) },
+    {
+      name: "a tar archive",
+      samples: [tar],
+      decode: (bytes) => onFile(bytes, (path) => readTar(path, false)),
+      repair: withSums,
+    },
     { name: "a tar.gz archive", samples: [gzipSync(tar)], decode: (bytes) => onFile(bytes, (path) => readTar(path)) },
     {
       name: "a zip archive",

@@ -4,11 +4,12 @@ import type { Decoder } from "./decoder.ts";
 import { createDecoders } from "./decoders.ts";
 import { fileDecoders } from "./file-decoders.ts";
 import { feed, fuzz } from "./fuzz.ts";
+import { hdf5Decoder } from "./hdf5-decoder.ts";
 import { keptInputs } from "./kept-inputs.ts";
 import { openTlsDecoders } from "./tls-decoders.ts";
 import { usedMb } from "./used-mb.ts";
 
-/** Five seconds together; `npm run check -- fuzz` takes ten minutes and another seed. */
+/** Five seconds together; `npm run check -- fuzz` takes ten minutes and another seed, and goes on from new branches. */
 const [WARM_UP_MS, MS] = [1000, 4000];
 const LIMIT_MS = 60_000;
 const MAX_GROWTH_MB = 64;
@@ -34,7 +35,7 @@ describe("every decoder of what clients send", () => {
   });
 
   it("reads or refuses what a fuzzer that follows coverage has kept, and so do the readers of files", async () => {
-    for (const decoder of [...(await createDecoders()), ...(await fileDecoders())]) {
+    for (const decoder of [...(await createDecoders()), ...(await fileDecoders()), hdf5Decoder()]) {
       for (const input of keptInputs(decoder.name)) await feed(decoder, input);
     }
   });
@@ -53,7 +54,7 @@ describe("every decoder of what clients send", () => {
 
 describe("every reader of what strangers make", () => {
   it("takes its own samples", async () => {
-    for (const { samples, decode } of await fileDecoders()) {
+    for (const { samples, decode } of [...(await fileDecoders()), hdf5Decoder()]) {
       for (const sample of samples) await decode(sample);
     }
   });

@@ -31,10 +31,26 @@ function toBlocks({ name, text, type = "0" }: ToyEntry): Buffer[] {
   const header = Buffer.alloc(BLOCK);
   header.write(name, 0);
   header.write(`${body.length.toString(8).padStart(11, "0")}\0`, 124);
-  header.write("        ", 148);
   header.write(type, 156);
   header.write("ustar\x0000", 257);
+  writeSum(header);
+  return [header, body, Buffer.alloc((BLOCK - (body.length % BLOCK)) % BLOCK)];
+}
+
+function writeSum(header: Buffer): void {
+  header.write("        ", 148);
   const sum = header.reduce((total, byte) => total + byte, 0);
   header.write(`${sum.toString(8).padStart(6, "0")}\0 `, 148);
-  return [header, body, Buffer.alloc((BLOCK - (body.length % BLOCK)) % BLOCK)];
+}
+
+/** A changed archive whose headers have the sums of what they are now. */
+export function withSums(tar: Buffer): Buffer {
+  const changed = Buffer.from(tar);
+  for (let at = 0; at + BLOCK <= changed.length; ) {
+    const header = changed.subarray(at, at + BLOCK);
+    const bytes = Number.parseInt(header.toString("latin1", 124, 136), 8);
+    if (header[0] !== 0) writeSum(header);
+    at += BLOCK + (bytes > 0 ? Math.ceil(bytes / BLOCK) * BLOCK : 0);
+  }
+  return changed;
 }
