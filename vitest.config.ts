@@ -54,6 +54,9 @@ const tellRetried: Reporter = {
   },
 };
 
+/** Tests of one folder, which mutants are run with. */
+const only = process.env.KSERVING_MUTANTS_TESTS;
+
 /** `--mode long` runs the long tests, any other mode all others. */
 export default defineConfig(({ mode }) => {
   const isLong = mode === "long";
@@ -87,12 +90,12 @@ export default defineConfig(({ mode }) => {
       // Files wait for programs and threads that they start more than they compute.
       maxWorkers: "100%",
       projects: [
-        { extends: true, test: { name: "alone", include: isLong ? [LONG] : ALONE, exclude: skipped } },
+        { extends: true, test: { name: "alone", include: only ? [only] : isLong ? [LONG] : ALONE, exclude: skipped } },
         {
           extends: true,
           test: {
             name: "together",
-            include: isLong ? [] : ["test/**/*.test.ts"],
+            include: isLong || only ? [] : ["test/**/*.test.ts"],
             exclude: [...skipped, ...ALONE],
             isolate: false,
             // A worker keeps its process from one file to the next of these alone.

@@ -49,6 +49,10 @@ const CHECKS: Readonly<Record<string, Check>> = {
     what: "changed messages and files to every decoder for ten minutes, from those on that reach new branches; --tls: to the encrypted ports of a server; --replay FILE: a finding",
     steps: [BUILD, "tsx scripts/fuzz.ts"],
   },
+  mutants: {
+    what: "access, limits or archives with one change of its code after another, by Stryker: those that no test notices",
+    steps: [BUILD, "tsx scripts/check-mutants.ts"],
+  },
   "http2-differential": {
     what: "changed recordings of HTTP/2 clients to our server and to node:http2's, for ten minutes: differences that RFC 9113 does not explain",
     steps: ["tsx scripts/check-http2-differential.ts"],

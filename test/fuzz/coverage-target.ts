@@ -3,6 +3,7 @@
  */
 import { openSync, readFileSync, writevSync } from "node:fs";
 import { basename } from "node:path";
+import { setTimeout } from "node:timers/promises";
 import { Random } from "../grpc/random.ts";
 import { Coverage } from "./coverage.ts";
 import type { Decoder } from "./decoder.ts";
@@ -49,6 +50,8 @@ export type FuzzMessage =
 /** Share of the time in which the inputs to keep are made shorter. */
 const KEEP_SHARE = 0.5;
 const LENGTH_BYTES = 4;
+const SLOW_PARTS = 8;
+const SETTLING_MS = 50;
 
 const job: FuzzJob = JSON.parse(process.argv[2] ?? "{}");
 const program = process.argv[1] as string;
@@ -68,11 +71,17 @@ function note(input: Buffer): void {
 async function followAll(): Promise<void> {
   const chosen = decoders.filter(({ name }) => name.includes(job.only));
   if (chosen.length === 0) throw new Error(`No decoder has "${job.only}" in its name.`);
+  const all = chosen.reduce((sum, decoder) => sum + partsOf(decoder), 0);
   for (const [index, decoder] of chosen.entries()) {
     if (index < job.from) continue;
     await say({ kind: "begun", name: decoder.name, index, prefix: prefixOf(decoder) });
-    await say(await followOne(decoder, job.ms / chosen.length));
+    await say(await followOne(decoder, (job.ms * partsOf(decoder)) / all));
   }
+}
+
+/** Slow ones get more of the time. */
+function partsOf({ maxMs }: Decoder): number {
+  return maxMs === undefined ? 1 : SLOW_PARTS;
 }
 
 async function followOne(decoder: Decoder, ms: number): Promise<FuzzMessage> {
@@ -91,6 +100,8 @@ async function followOne(decoder: Decoder, ms: number): Promise<FuzzMessage> {
   const latest = performance.now() + ms * KEEP_SHARE;
   const inputs = [...keptInputs(decoder.name), ...corpus];
   const kept = job.keeps ? await leastInputs(decoder, inputs, counted, () => performance.now() > latest) : undefined;
+  // What an input has left for later is done, and gone.
+  await setTimeout(SETTLING_MS);
   const bytes = corpus.reduce((sum, { length }) => sum + length, 0);
   return {
     ...{ kind: "followed", followed, grownMb: usedMb() - before - bytes / 1e6 },

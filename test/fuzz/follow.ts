@@ -77,17 +77,21 @@ class Follower {
   }
 
   async run(): Promise<Followed> {
-    const { name, samples, repair } = this.#decoder;
+    const { name, samples, repair, maxMs } = this.#decoder;
     const { random, isDone, coverage } = this.#options;
     const seeds = [...samples, ...keptInputs(name)];
-    for (const seed of seeds) await this.#try(seed);
+    for (const seed of seeds)
+      if ((await this.#try(seed)) !== undefined || this.#corpus.length === 0) this.#corpus.push(seed);
     const maxBytes = Math.max(MAX_BYTES, ...seeds.map(({ length }) => 2 * length));
     let materials: Materials | undefined;
     while (!isDone(this.#runs)) {
       if (materials === undefined || this.#corpus.length - materials.others.length > WORDS_AFTER)
         materials = { others: [...this.#corpus], words: this.#words(), maxBytes };
       const changed = vary(this.#pick(random), random, materials);
-      await this.#try(repair !== undefined && random.below(4) > 0 ? repair(changed) : changed);
+      const input = repair !== undefined && random.below(4) > 0 ? repair(changed) : changed;
+      const first = await this.#try(input);
+      if (first === undefined) continue;
+      this.#corpus.push(first.length === 0 || maxMs !== undefined ? input : await this.#shorten(input, first));
     }
     const slowestUs = await this.#measure();
     const reached = coverage.reached();
@@ -111,7 +115,8 @@ class Follower {
     return toWords(new Set(["\0", ...this.#options.coverage.reached().flatMap(({ file }) => file.values)]));
   }
 
-  async #try(input: Buffer): Promise<void> {
+  /** Reads an input; resolves with the branches that none took before, if it did anything that none did before. */
+  async #try(input: Buffer): Promise<readonly number[] | undefined> {
     const { coverage, note } = this.#options;
     note?.(input);
     this.#runs++;
@@ -127,11 +132,9 @@ class Follower {
     const bytes = input.length + LEAST_BYTES;
     keepCostly(this.#bySteps, { input, cost: steps / bytes });
     keepCostly(this.#byTime, { input, cost: ms / bytes });
-    if (!isNew && this.#corpus.length > 0) return;
+    if (!isNew) return undefined;
     await this.#weigh(input);
-    this.#corpus.push(
-      first.length === 0 || this.#decoder.maxMs !== undefined ? input : await this.#shorten(input, first),
-    );
+    return first;
   }
 
   /** A short one is changed where it matters. */

@@ -1,13 +1,13 @@
 import type { Random } from "../grpc/random.ts";
 
-/** An input of which a part is repeated, and what it costs at half its length and at a quarter of it before. */
+/** An input of which a part is repeated, and what it costs, the last of lengths that double. */
 export interface Growth {
   readonly input: Buffer;
   readonly costs: readonly number[];
 }
 
-/** Bytes to which an input is stretched. */
-const LENGTHS = [16_384, 32_768, 65_536, 131_072];
+/** Bytes to which an input is stretched: first those, then less and less, and last more. */
+const [FIRST, OTHERS] = [131_072, [65_536, 32_768, 262_144]];
 /** Costs of less show nothing but noise. */
 const LEAST_COST = 20;
 /** Twice the length may cost so much more: between what lines and what squares cost. */
@@ -25,17 +25,21 @@ export async function growthOf(
   cost: (input: Buffer) => Promise<number>,
 ): Promise<Growth | undefined> {
   for (const [from, to] of partsOf(input, random)) {
-    const stretched = LENGTHS.map((length) => stretch(input, from, to, length));
-    const last = stretched.at(-1) as Buffer;
-    const most = await cost(last);
-    if (most < LEAST_COST) continue;
-    const costs: number[] = [];
-    for (const one of stretched.slice(0, -1)) costs.push(await cost(one));
-    costs.push(most);
-    if (costs.slice(-2).every((one, index) => one > MAX_RATIO * (costs.at(index - 3) as number)))
-      return { input: last, costs };
+    const costs = new Map<number, number>();
+    for (const length of [FIRST, ...OTHERS]) {
+      costs.set(length, await cost(stretch(input, from, to, length)));
+      if ((costs.get(FIRST) as number) < LEAST_COST || !growsFast(costs)) break;
+    }
+    const longest = Math.max(...costs.keys());
+    if (costs.size > OTHERS.length && growsFast(costs))
+      return { input: stretch(input, from, to, longest), costs: [...costs.values()].sort((one, other) => one - other) };
   }
   return undefined;
+}
+
+/** False where twice a length costs little more, of those that have been measured. */
+function growsFast(costs: ReadonlyMap<number, number>): boolean {
+  return [...costs].every(([length, cost]) => (costs.get(2 * length) ?? Number.POSITIVE_INFINITY) > MAX_RATIO * cost);
 }
 
 function partsOf({ length }: Buffer, random: Random): (readonly [from: number, to: number])[] {
