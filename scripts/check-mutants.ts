@@ -15,7 +15,7 @@ const FOLDER = resolve(".cache/mutants");
 const AREAS: Readonly<Record<string, { readonly code: readonly string[]; readonly tests: string }>> = {
   access: { code: ["src/access/**/*.ts"], tests: "test/access" },
   limits: { code: ["src/platform/limits/**/*.ts", "!src/platform/limits/settings/**"], tests: "test/platform/limits" },
-  archives: { code: ["src/storage/archives/*.ts"], tests: "test/storage/archives" },
+  archives: { code: ["src/storage/archives/**/*.ts"], tests: "test/storage/archives" },
 };
 
 const [area = "", part] = process.argv.slice(2);

@@ -91,7 +91,7 @@ class Follower {
       const input = repair !== undefined && random.below(4) > 0 ? repair(changed) : changed;
       const first = await this.#try(input);
       if (first === undefined) continue;
-      this.#corpus.push(first.length === 0 || maxMs !== undefined ? input : await this.#shorten(input, first));
+      this.#corpus.push(toOwn(first.length === 0 || maxMs !== undefined ? input : await this.#shorten(input, first)));
     }
     const slowestUs = await this.#measure();
     const reached = coverage.reached();
@@ -185,6 +185,13 @@ class Follower {
     }
     return slowestUs;
   }
+}
+
+/** In memory of its own: a short buffer holds the piece that many have a part of. */
+function toOwn(input: Buffer): Buffer {
+  const own = Buffer.alloc(input.length);
+  input.copy(own);
+  return own;
 }
 
 /** A failure's message, without the input that may be part of it, and where it came from. */

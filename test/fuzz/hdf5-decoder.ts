@@ -31,6 +31,8 @@ async function readAll(file: H5File): Promise<void> {
 async function readGroup(file: H5File, path: string, levels: number): Promise<void> {
   await file.attribute(path || "/", "weight_names");
   const names = await file.names(path || "/");
-  if (names.length === 0) await (await file.array(path)).read();
+  const array = names.length === 0 ? await file.array(path) : undefined;
+  // An empty group has no shape either.
+  if (array !== undefined && array.shape.length > 0) await array.read();
   if (levels > 0) for (const name of names.slice(0, MOST_NAMES)) await readGroup(file, `${path}/${name}`, levels - 1);
 }

@@ -123,8 +123,8 @@ const LITERAL = 0;
 const COPY_1 = 1;
 /** Tags of literals from here on say how many bytes of length follow. */
 const LONG_LITERAL = 60;
-/** A block of a checkpoint's index has some kilobytes. */
-const MAX_UNPACKED_BYTES = 64 * 1024 * 1024;
+/** A block of a checkpoint's index has some kilobytes; three bytes stand for 64 at most. */
+const [MAX_UNPACKED_BYTES, MAX_RATIO] = [64 * 1024 * 1024, 64 / 3];
 
 /**
  * The content of a block in Snappy's raw format (https://github.com/google/snappy/blob/main/format_description.txt).
@@ -146,7 +146,8 @@ class Decompressor {
 
   run(): Uint8Array {
     const length = this.#varint();
-    if (length > MAX_UNPACKED_BYTES) throw new Error(`a compressed block of it claims ${length} bytes`);
+    if (length > Math.min(MAX_UNPACKED_BYTES, MAX_RATIO * this.#bytes.length))
+      throw new Error(`a compressed block of it claims ${length} bytes`);
     this.#output = new Uint8Array(length);
     while (this.#position < this.#bytes.length) this.#element(this.#number(1));
     if (this.#written !== length) throw new Error("a compressed block of it is shorter than it says");

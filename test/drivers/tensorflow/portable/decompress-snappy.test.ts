@@ -23,6 +23,7 @@ it.each([
   ["a copy of what was not written", [4, 0, 97, (2 << 2) | 2, 2, 0], "repeats what it does not have"],
   ["a copy from nowhere", [4, 0, 97, (2 << 2) | 2, 0, 0], "repeats what it does not have"],
   ["more than it says", [2, 2 << 2, ...letters("abc")], "longer than it says"],
+  ["more than its bytes can stand for", [200, 1, 2 << 2, ...letters("abc")], "claims 200 bytes"],
   ["less than it says", [4, 2 << 2, ...letters("abc")], "shorter than it says"],
   ["a length without end", [0xff, 0xff, 0xff, 0xff, 0xff, 1], "no valid length"],
   ["a length beyond all reason", [0xff, 0xff, 0xff, 0xff, 0x7f], "claims"],
