@@ -6,7 +6,7 @@ import { fileURLToPath } from "node:url";
 import type { FuzzJob, FuzzMessage } from "../test/fuzz/coverage-target.ts";
 import { buildInstrumented } from "../test/fuzz/instrument.ts";
 
-/** What people ask for. */
+/** Flags of `npm run check -- fuzz`. */
 export interface FollowRequest {
   readonly minutes: number;
   readonly seed: number;
@@ -74,15 +74,16 @@ class FollowRun {
     );
     clearInterval(timer);
     if (code === 0) return undefined;
-    if (this.#begun === undefined) return this.#fail(job);
     const how = isLate ? `took more than ${LONGEST_MS / 1000} s` : `ended the process: ${signal ?? `code ${code}`}`;
-    this.#find(how, readCurrent());
-    return this.#begun.index + 1;
+    return this.#end(how, job);
   }
 
-  #fail({ replay }: FuzzJob): number {
-    if (replay === undefined) throw new Error("The process ended before its first input; see what it printed.");
-    return 1;
+  /** Gives the number of the decoder behind the one that has ended the process. */
+  #end(how: string, { replay }: FuzzJob): number {
+    const begun = this.#begun;
+    if (begun !== undefined) this.#find(how, readCurrent());
+    else if (replay === undefined) throw new Error("The process ended before its first input; see what it printed.");
+    return (begun?.index ?? 0) + 1;
   }
 
   #take({ followed, findings, grownMb, kept }: FollowedMessage): void {

@@ -17,7 +17,7 @@ import { keptInputs } from "./kept-inputs.ts";
 import { leastInputs } from "./least-inputs.ts";
 import { usedMb } from "./used-mb.ts";
 
-/** What such a process is to do. */
+/** Task of such a process. */
 export interface FuzzJob {
   /** Milliseconds for all decoders. */
   readonly ms: number;
@@ -34,7 +34,7 @@ export interface FuzzJob {
   readonly replay?: string;
 }
 
-/** What it says meanwhile. */
+/** Messages that it sends meanwhile. */
 export type FuzzMessage =
   /** `prefix`: how files with inputs of the decoder begin. */
   | { readonly kind: "begun"; readonly name: string; readonly index: number; readonly prefix: string }

@@ -1,6 +1,6 @@
 import { COUNTS, type CountedFile } from "./instrument.ts";
 
-/** What a run did that no earlier one has done, and how much it did. */
+/** Branches that a run took. */
 export interface RunCoverage {
   /** True where a branch was taken for the first time, or twice as often as ever, or half. */
   readonly isNew: boolean;

@@ -13,7 +13,7 @@ export interface Finding {
   readonly input: Buffer;
 }
 
-/** What a decoder was seen to do. */
+/** Results of following a decoder. */
 export interface Followed {
   readonly name: string;
   readonly runs: number;

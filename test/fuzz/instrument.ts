@@ -93,7 +93,7 @@ class BranchCounter {
   next: number;
   readonly #source: string;
   readonly #branches = new Set<Node>();
-  /** What stands before a place in the source; those for one place in their order. */
+  /** Texts before places in the source; those for one place in their order. */
   readonly #edits: { readonly at: number; readonly text: string }[] = [];
 
   constructor(source: string, lang: "ts" | "js", first: number) {

@@ -1,11 +1,11 @@
 import type { Random } from "../grpc/random.ts";
 import { mutate } from "./mutate.ts";
 
-/** What a change may take from elsewhere. */
+/** Bytes that a change may take from elsewhere. */
 export interface Materials {
   /** Other inputs of the same decoder; one at least. */
   readonly others: readonly Buffer[];
-  /** What the decoder compares with, as bytes; one at least. */
+  /** Values that the decoder compares with, as bytes; one at least. */
   readonly words: readonly Buffer[];
   readonly maxBytes: number;
 }
@@ -128,7 +128,7 @@ function put(bytes: Buffer, at: number, part: Uint8Array, instead: number): Buff
   return Buffer.concat([bytes.subarray(0, at), part, bytes.subarray(at + instead)]);
 }
 
-/** How a text or number may stand in what a decoder reads: numbers in each width and order. */
+/** Bytes as which texts and numbers may stand in an input: numbers in each width and order. */
 export function toWords(values: Iterable<string | number>): Buffer[] {
   return [...values].flatMap((value) => {
     if (typeof value === "string") return [Buffer.from(value)];
