@@ -8,7 +8,7 @@ import { shorten } from "./least-inputs.ts";
 import { type Materials, toWords, vary } from "./vary.ts";
 
 /** An input that a decoder failed for, and how. */
-export interface Finding {
+interface Finding {
   readonly what: string;
   readonly input: Buffer;
 }
