@@ -53,16 +53,22 @@ function readCompletion(bytes: Uint8Array): TextWish {
     throw wrongMember("prompt", `a list of ${length} texts with ${wish.count} choices each`, `${most} at most`);
   const isEchoed = body.boolean("echo") === true;
   const own = { suffix: body.text("suffix"), ...readChoices(body) };
-  const repeated = length === 1 ? 0 : length * writeRequest(own).length;
+  // Written once, and put behind each of several prompts where the memory for that is counted.
+  const tail = length === 1 ? undefined : writeRequest(own).subarray(1);
+  const repeated = length * (tail?.length ?? 0);
   if (repeated > MAX_REPEATED_BYTES)
     throw wrongMember("prompt", `a list of ${length} texts with ${repeated} bytes of other members`, "fewer at once");
   const asked = prompts.map((prompt) => ({
     echo: new TextEncoder().encode(isEchoed ? prompt : ""),
-    request: writeRequest({ prompt, ...own }),
+    request: tail === undefined ? writeRequest({ prompt, ...own }) : writeStart(prompt),
   }));
   checkEcho(asked, wish.count);
   const [{ echo, request } = NOTHING, ...others] = asked;
-  return { ...wish, echo, ...(others.length > 0 && { others }), requests: [{ entry: "complete", request }] };
+  return { ...wish, echo, ...(tail && { others, tail }), requests: [{ entry: "complete", request }] };
+}
+
+function writeStart(prompt: string): Uint8Array {
+  return new TextEncoder().encode(`{"prompt":${JSON.stringify(prompt)},`);
 }
 
 const NOTHING = { echo: new Uint8Array(0), request: new Uint8Array(0) };

@@ -82,25 +82,26 @@ type Chosen = Pick<TextWish["requests"][number], "request" | "facts">;
 
 /**
  * The request of each choice, those of the first prompt first, with what its addresses stand for; counts the memory of
- * all but the first. Throws `invalid_argument` for too many of a large one.
+ * all copies. Throws `invalid_argument` for too many of a large one.
  */
 async function prepared(
   chosen: Chosen,
-  { addresses, count = 1, others = [] }: TextWish,
+  { addresses, count = 1, others = [], tail = NONE }: TextWish,
   exchange: HttpExchange,
 ): Promise<readonly Chosen[]> {
   const first = addresses === undefined ? chosen : await withMedia(chosen, addresses, exchange);
   const prompts: readonly Chosen[] = [first, ...others];
-  const bytes = prompts.reduce((sum, { request }) => sum + request.length, 0);
+  const bytes = prompts.reduce((sum, { request }) => sum + request.length + tail.length, 0);
   if (count > 1 && count * bytes > MAX_COPIED_BYTES)
     throw wrongMember("n", `${count} for a request of ${bytes} bytes`, `${MAX_COPIED_BYTES} bytes in all choices`);
-  exchange.hold(count * bytes - first.request.length);
+  const isWhole = tail.length === 0;
+  exchange.hold(count * bytes - (isWhole ? first.request.length : 0));
   const all: Chosen[] = [];
   for (const { request, facts: given } of prompts)
     for (let choice = 0; choice < count; choice++) {
       const facts = choice === 0 ? given : { ...given, choice: String(choice) };
       // The last one may give the request's own memory away, since the others have copies.
-      const own = choice === count - 1 ? request : await copyBytes([request]);
+      const own = isWhole && choice === count - 1 ? request : await copyBytes([request, tail]);
       all.push({ request: own, ...(facts && { facts }) });
     }
   return all;

@@ -12,6 +12,8 @@ export interface TextWish {
   readonly count?: number;
   /** Further prompts, each of which is answered as the first one; absent = there are none. */
   readonly others?: readonly TextPrompt[];
+  /** The end of the request of each of several prompts, which is the same in all; absent = they are whole. */
+  readonly tail?: Uint8Array;
   /** Text before the answer, in UTF-8: a message between threads has room for few strings. */
   readonly echo: Uint8Array;
   /** Members of the request that the answer repeats, as JSON; absent = there are none. */

@@ -1,4 +1,5 @@
 import { describe, expect, it } from "vitest";
+import { readCompletionJob } from "../../../src/protocols/openai/text-request.ts";
 import { shareServer, startServer } from "../../helpers/start-server.ts";
 import { tempFolder } from "../../helpers/temp-folder.ts";
 import { postForParts } from "../../proxy/read-parts.ts";
@@ -155,6 +156,20 @@ describe("a list of prompts", () => {
       ["two ", ""],
     ]);
     expect(parts.at(-1).usage).toMatchObject({ prompt_tokens: 6, completion_tokens: 4 });
+  });
+
+  it("keeps each text of a large body, also of those that wait while others are in the hooks' thread", async () => {
+    const prompt = ["A".repeat(63_000), ...Array.from({ length: 40 }, (_, index) => String(index).padEnd(64, "b"))];
+    const { status, body } = await post({ prompt }, COMPLETIONS);
+    expect([status, textsOf(body)]).toEqual([200, prompt.map((text, index) => [index, `${text} `])]);
+  });
+
+  it("has its other members once, until memory is counted for each text", () => {
+    const own = Array(10_000).fill(1.5);
+    const body = Buffer.from(JSON.stringify({ prompt: Array(128).fill(""), own }));
+    const { requests, others = [], tail } = readCompletionJob.run(body);
+    const written = [...requests, ...others].reduce((sum, { request }) => sum + request.length, tail?.length ?? 0);
+    expect(written).toBeLessThan(2 * body.length);
   });
 
   it.each([
