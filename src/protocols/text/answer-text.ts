@@ -86,7 +86,7 @@ type Chosen = Pick<TextWish["requests"][number], "request" | "facts">;
  */
 async function prepared(
   chosen: Chosen,
-  { addresses, count = 1, others = [], tail = NONE }: TextWish,
+  { addresses, count = 1, others = [], tail = NONE, schema }: TextWish,
   exchange: HttpExchange,
 ): Promise<readonly Chosen[]> {
   const first = addresses === undefined ? chosen : await withMedia(chosen, addresses, exchange);
@@ -94,7 +94,8 @@ async function prepared(
   const bytes = prompts.reduce((sum, { request }) => sum + request.length + tail.length, 0);
   if (count > 1 && count * bytes > MAX_COPIED_BYTES)
     throw wrongMember("n", `${count} for a request of ${bytes} bytes`, `${MAX_COPIED_BYTES} bytes in all choices`);
-  const isWhole = tail.length === 0;
+  // The parts of a request that was read in a codec thread may lie in the same memory.
+  const isWhole = tail.length === 0 && first.request.buffer !== schema?.buffer;
   exchange.hold(count * bytes - (isWhole ? first.request.length : 0));
   const all: Chosen[] = [];
   for (const { request, facts: given } of prompts)

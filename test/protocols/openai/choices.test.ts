@@ -190,3 +190,13 @@ it("refuses many choices of a large request, each of which would get its own cop
   expect([status, body.error.param]).toEqual([400, "n"]);
   expect(body.error.message).toMatch(/^n is 128 for a request of 200\d{3} bytes; expected 16777216 bytes in all/);
 });
+
+it("checks a text against its schema though the request, from whose memory that came, is in the hooks' thread", async () => {
+  const text = JSON.stringify({ a: "你".repeat(12_000) });
+  const asked = JSON.stringify(chat(text, { response_format: { type: "json_object" } }));
+  // As Python writes it, each character in six bytes, of which a request has three.
+  const body = asked.replaceAll("你", "\\u4f60");
+  const answer = await fetch((await serve()).httpUrl + CHAT, { method: "POST", body });
+  const { choices } = (await answer.json()) as { choices?: { message: { content: string } }[] };
+  expect([answer.status, choices?.[0]?.message.content]).toEqual([200, `${text} `]);
+});
