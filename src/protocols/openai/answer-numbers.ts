@@ -28,6 +28,7 @@ import { wrongMember } from "../text/members.ts";
 import { jsonAnswer } from "../text-answer.ts";
 import {
   type PairsWish,
+  type RankFacts,
   readDetokenizeJob,
   readEmbedJob,
   readRerankJob,
@@ -77,10 +78,10 @@ interface Asked {
 }
 
 /** Writes scores; `id` is one that no other answer has. */
-type WriteScores = (
-  scores: Tensor,
-  facts: { readonly id: string; readonly model: string; readonly promptTokens: number | undefined },
-) => Promise<Uint8Array>;
+type WriteScores = (scores: Tensor, facts: Omit<RankFacts, "topCount">) => Promise<Uint8Array>;
+
+/** Scores, with those from 0 to 1 where they are wanted beside others. */
+type PairsAnswer = NumbersAnswer & { readonly relevance?: Float32Array | undefined };
 
 async function answerScores(wish: PairsWish, { exchange, service }: Asked, write: WriteScores): Promise<HttpAnswer> {
   exchange.record.model = wish.model;
@@ -88,21 +89,18 @@ async function answerScores(wish: PairsWish, { exchange, service }: Asked, write
   const lease = await leaseFor(service, { model: wish.model, entries: ["rerank"] }, call, PAIR_MODELS);
   try {
     const { model } = lease.description;
-    const { rows, numbers, promptTokens, headers } = hasEntry(lease.description, "rerank")
+    const { rows, numbers, relevance, promptTokens, headers } = hasEntry(lease.description, "rerank")
       ? await rank(lease, wish, call)
       : await inferScores(lease, wish, { call, exchange });
-    const scores = createTensor("float32", [rows], numbers);
-    return {
-      contentType: "application/json",
-      body: await write(scores, { id: randomUUID(), model, promptTokens }),
-      headers,
-    };
+    const toTensor = (values: Float32Array) => createTensor("float32", [rows], values);
+    const facts = { id: randomUUID(), model, promptTokens, relevance: relevance && toTensor(relevance) };
+    return { contentType: "application/json", body: await write(toTensor(numbers), facts), headers };
   } finally {
     lease.release();
   }
 }
 
-async function rank(lease: Lease, wish: PairsWish, call: CallOptions): Promise<NumbersAnswer> {
+async function rank(lease: Lease, wish: PairsWish, call: CallOptions): Promise<PairsAnswer> {
   const { sides, queries, texts, request } = wish;
   const [count] = queries.shape;
   if (count !== 1) throw wrongMember(sides[0], `a list of ${count} texts`, "one text, which the function rerank takes");
@@ -168,16 +166,18 @@ interface PairsCall {
 }
 
 /** Runs a leased {@link pairModel}, several times if it does not take all pairs at once. */
-async function inferScores(lease: Lease, wish: PairsWish, { call, exchange }: PairsCall): Promise<NumbersAnswer> {
+async function inferScores(lease: Lease, wish: PairsWish, { call, exchange }: PairsCall): Promise<PairsAnswer> {
   const { queries, texts } = wish;
   holdQueries(wish, exchange);
   const model = pairModel(lease.description);
   if (model === undefined) throw new ServingError("internal", "The model takes no pairs of texts.");
   const { signature, counted, first, second, maxPairs } = model;
-  const output = wish.wantsRelevance && counted?.hasRelevance === true ? RELEVANCE : model.output;
+  const hasRelevance = wish.wantsRelevance && counted?.hasRelevance === true;
   if (counted === undefined) refuseCut(wish, lease.description.model);
   const { length } = texts.data;
   const numbers = new Float32Array(length);
+  const relevance = hasRelevance ? new Float32Array(length) : undefined;
+  const made = [[model.output, numbers] as const, ...(relevance ? [[RELEVANCE, relevance] as const] : [])];
   let headers: NumbersAnswer["headers"] = {};
   let promptTokens: number | undefined;
   const places = Array.from({ length }, (_, place) => place);
@@ -194,16 +194,18 @@ async function inferScores(lease: Lease, wish: PairsWish, { call, exchange }: Pa
       [second, await copy(1)],
       ...(counted === undefined ? [] : choiceInputs(counted, count, wish)),
     ]);
-    const outputs = counted === undefined ? [output] : [output, ...COUNTS];
+    const outputs = [...made.map(([output]) => output), ...(counted === undefined ? [] : COUNTS)];
     const inputs = { kind: "tensors", tensors } as const;
     const answer = await lease.infer({ signature: counted ?? signature, inputs, outputs, call });
     const all = answeredTensors(answer);
     if (counted !== undefined) promptTokens = (promptTokens ?? 0) + countTokens(all, some, wish);
-    const scores = toScores(all[output], count, lease.description.model);
-    for (const [index, place] of some.entries()) numbers[place] = scores[index] ?? Number.NaN;
+    for (const [output, values] of made) {
+      const scores = toScores(all[output], count, lease.description.model);
+      for (const [index, place] of some.entries()) values[place] = scores[index] ?? Number.NaN;
+    }
     headers = { ...headers, ...answer.metadata };
   }
-  return { rows: length, columns: 1, numbers, headers, promptTokens };
+  return { rows: length, columns: 1, numbers, relevance, headers, promptTokens };
 }
 
 const EMPTY = new Uint8Array(0);

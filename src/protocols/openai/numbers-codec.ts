@@ -35,6 +35,8 @@ export interface PairsWish extends NumbersWish {
 export interface RerankWish extends PairsWish {
   /** Results at most. */
   readonly topCount: number;
+  /** Scores that are sent in place of those that sort: of two that differ, they may be equal. Absent = the same. */
+  readonly relevance?: Tensor | undefined;
   /** True = the results have the documents. */
   readonly returnsDocuments: boolean;
 }
@@ -174,21 +176,23 @@ export const writeTokensJob = defineJob(import.meta.url, "writeTokensJob", write
 export const readRerankJob = defineJob(import.meta.url, "readRerankJob", readRerank);
 
 /** Facts about an answer beside its scores. */
-interface RankFacts {
+export interface RankFacts {
   readonly id: string;
   readonly model: string;
   /** Undefined = they are not known. */
   readonly promptTokens: number | undefined;
   /** Results at most. */
   readonly topCount: number;
+  /** Scores that are sent in place of those that sort: of two that differ, they may be equal. Absent = the same. */
+  readonly relevance?: Tensor | undefined;
 }
 
 /** Writes the answer of rerank, the best document first, with the documents if there are some; throws likewise. */
 export function writeRanks(scores: Tensor, documents: Tensor<"bytes"> | undefined, facts: RankFacts): Uint8Array {
-  const { id, model, promptTokens: tokens, topCount } = facts;
-  assertFinite(scores, model);
-  const order = Array.from(scores.data as Float32Array, (score, index) => ({ index, relevance_score: score }));
-  order.sort((a, b) => b.relevance_score - a.relevance_score);
+  const { id, model, promptTokens: tokens, topCount, relevance = scores } = facts;
+  assertFinite(relevance, model);
+  const order = Array.from(relevance.data as Float32Array, (score, index) => ({ index, relevance_score: score }));
+  order.sort((a, b) => Number(scores.data[b.index]) - Number(scores.data[a.index]));
   const writer = new JsonWriter();
   writer.ascii(`{"id":"${id}","model":`);
   writer.string(model);

@@ -7,7 +7,8 @@ import { textHooks } from "./text-hooks.ts";
 
 /** A cross-encoder whose logit is the mean of its words' numbers, with its tokenizer; the path of the model. */
 function crossEncoder(more: object = {}): string {
-  const model = toyEncoder({ head: "mean", output: "logits", table: tableOf({ good: [5], bad: [-5], great: [20] }) });
+  const table = tableOf({ good: [5], bad: [-5], great: [20], awful: [500] });
+  const model = toyEncoder({ head: "mean", output: "logits", table });
   const config = { architectures: ["BertForSequenceClassification"], id2label: { 0: "LABEL_0" }, ...more };
   const files = { ...toyTokenizer(), "config.json": JSON.stringify(config), "model.onnx": model };
   return `${tempFolder(files)}/model.onnx`;
@@ -66,6 +67,12 @@ describe("rerank by a model that scores pairs", () => {
     expect(await scoresOf("/v1/score", { model: "logits", text_1, text_2 }, "score")).toEqual(own);
     const wrong = await post("/v1/rerank", { ...asked, raw_scores: 1 });
     expect([wrong.status, wrong.body.error.param]).toEqual([400, "raw_scores"]);
+  });
+
+  it("sorts by the model's own numbers where they are so large that those from 0 to 1 are equal", async () => {
+    const documents = ["bad", "awful", "awful awful"];
+    const { body } = await post("/v1/rerank", { model: "logits", query: "good", documents, top_n: 2 });
+    expect(body.results).toEqual([2, 1].map((index) => ({ index, relevance_score: 1 })));
   });
 
   it("gives the same order where a run takes fewer pairs than there are", async () => {
