@@ -253,7 +253,8 @@ export class TextAnswer {
       number,
       number,
     ];
-    if (this.#length > most) throw tooLong(`${most} characters`, remedy);
+    // The text before it is a part of the request, and has a limit there.
+    if (this.#length - this.#echo.length > most) throw tooLong(`${most} characters`, remedy);
     if (this.#pieces > pieces) throw tooLong(`${pieces} parts`, remedy);
     if (this.#spans > MAX_SPANS) throw tooLong(`${MAX_SPANS} segments and words`, remedy);
   }

@@ -9,6 +9,7 @@ const HOOKS = `
   let [calls, ended, waiting] = [0, 0, []];
   async function* talk(text, more, seed) {
     const own = calls++;
+    if (more.brief) return yield "so";
     if (text === "seed") return yield seed + " ";
     if (text === "state") return yield JSON.stringify({ calls, ended });
     try {
@@ -141,6 +142,12 @@ describe("a list of prompts", () => {
     expect(echoed.body.usage).toEqual({ prompt_tokens: 6, completion_tokens: 8, total_tokens: 14 });
     const { body } = await post({ prompt: ["seed", "seed"], n: 2, seed: 7 }, COMPLETIONS);
     expect(textsOf(body).map(([, text]) => text)).toEqual(["7 ", "8 ", "7 ", "8 "]);
+  });
+
+  it("may have a text before its answer that is longer than the answer may be", async () => {
+    const prompt = ["a".repeat(40_000), ...Array(127).fill("a")];
+    const { status, body } = await post({ prompt, echo: true, brief: true }, COMPLETIONS);
+    expect([status, textsOf(body)]).toEqual([200, prompt.map((text, index) => [index, `${text}so`])]);
   });
 
   it("comes in one stream, each part with its choice", async () => {
