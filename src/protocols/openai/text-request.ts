@@ -1,3 +1,4 @@
+import type { ServingError } from "../../errors.ts";
 import { defineJob } from "../../platform/codec-host/job.ts";
 import { type Members, parseMembers, writeRequest, wrongMember } from "../text/members.ts";
 import { readTexts } from "../text/text-input.ts";
@@ -49,15 +50,14 @@ function readCompletion(bytes: Uint8Array): TextWish {
   const prompts = readTexts(body, "prompt");
   const { length } = prompts;
   const most = Math.floor(MAX_CHOICES / wish.count);
-  if (length > most)
-    throw wrongMember("prompt", `a list of ${length} texts with ${wish.count} choices each`, `${most} at most`);
+  if (length > most) throw tooMany(length, wish.count > 1 ? ` with ${wish.count} choices each` : "", most);
   const isEchoed = body.boolean("echo") === true;
   const own = { suffix: body.text("suffix"), ...readChoices(body) };
   // Written once, and put behind each of several prompts where the memory for that is counted.
   const tail = length === 1 ? undefined : writeRequest(own).subarray(1);
-  const repeated = length * (tail?.length ?? 0);
-  if (repeated > MAX_REPEATED_BYTES)
-    throw wrongMember("prompt", `a list of ${length} texts with ${repeated} bytes of other members`, "fewer at once");
+  const repeated = tail?.length ?? 0;
+  if (length * repeated > MAX_REPEATED_BYTES)
+    throw tooMany(length, ` with ${repeated} bytes of other members each`, Math.floor(MAX_REPEATED_BYTES / repeated));
   const asked = prompts.map((prompt) => ({
     echo: new TextEncoder().encode(isEchoed ? prompt : ""),
     request: tail === undefined ? writeRequest({ prompt, ...own }) : writeStart(prompt),
@@ -65,6 +65,11 @@ function readCompletion(bytes: Uint8Array): TextWish {
   checkEcho(asked, wish.count);
   const [{ echo, request } = NOTHING, ...others] = asked;
   return { ...wish, echo, ...(tail && { others, tail }), requests: [{ entry: "complete", request }] };
+}
+
+function tooMany(length: number, beside: string, most: number): ServingError {
+  // One alone has no other to share its members with.
+  return wrongMember("prompt", `a list of ${length} texts${beside}`, `${Math.max(1, most)} at most`);
 }
 
 function writeStart(prompt: string): Uint8Array {

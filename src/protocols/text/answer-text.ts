@@ -92,8 +92,9 @@ async function prepared(
   const first = addresses === undefined ? chosen : await withMedia(chosen, addresses, exchange);
   const prompts: readonly Chosen[] = [first, ...others];
   const bytes = prompts.reduce((sum, { request }) => sum + request.length + tail.length, 0);
+  const what = prompts.length > 1 ? `${prompts.length} prompts` : "a request";
   if (count > 1 && count * bytes > MAX_COPIED_BYTES)
-    throw wrongMember("n", `${count} for a request of ${bytes} bytes`, `${MAX_COPIED_BYTES} bytes in all choices`);
+    throw wrongMember("n", `${count} for ${what} of ${bytes} bytes`, `${MAX_COPIED_BYTES} bytes in all choices`);
   // The parts of a request that was read in a codec thread may lie in the same memory.
   const isWhole = tail.length === 0 && first.request.buffer !== schema?.buffer;
   exchange.hold(count * bytes - (isWhole ? first.request.length : 0));

@@ -180,10 +180,22 @@ describe("a list of prompts", () => {
   });
 
   it.each([
+    [
+      "more texts than OpenAI makes choices",
+      { prompt: Array(129).fill("a") },
+      "prompt",
+      "129 texts; expected 128 at most",
+    ],
     ["more choices than OpenAI makes", { prompt: Array(65).fill("a"), n: 2 }, "prompt", "65 texts with 2 choices each"],
     ["no text", { prompt: ["a", 5] }, "prompt[1]", "expected a text"],
     ["none", { prompt: [] }, "prompt", "one text at least"],
-    ["much beside it", { prompt: Array(100).fill("a"), own: "b".repeat(200_000) }, "prompt", "bytes of other members"],
+    [
+      "much beside it",
+      { prompt: Array(100).fill("a"), own: "b".repeat(200_000) },
+      "prompt",
+      "each; expected 83 at most",
+    ],
+    ["large ones and choices", { prompt: Array(2).fill("a".repeat(150_000)), n: 64 }, "n", "64 for 2 prompts of 300"],
     ["large ones to be echoed", { prompt: Array(2).fill("a".repeat(600_000)), echo: true }, "echo", "1048576 at most"],
   ])("is refused with %s", async (_, asked, param, message) => {
     const { status, body } = await post(asked, COMPLETIONS);
