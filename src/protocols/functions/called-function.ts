@@ -187,7 +187,7 @@ function checkMedia(one: Values, place: string): void {
 }
 
 const message: Check = (value, place) => {
-  checkMembers(value, place, { content: listOf(content, 0), toolCalls: listOf(object, 0) });
+  checkMembers(value, place, { content: listOf(content, 0), toolCalls: listOf(object, 0), reasoning: optional(text) });
   const { role } = value as { readonly role?: unknown };
   if (!ROLES.includes(role)) throw wrong(`${place}.role`, kindOf(role), ROLES.join(", "));
 };

@@ -92,6 +92,11 @@ const WRONG: readonly (readonly [Call, string, string])[] = [
   [{ body: [] }, "invalid_argument", "body is an array; expected a JSON object"],
   [{ body: chat() }, "invalid_argument", "body.messages is empty"],
   [{ body: chat(7) }, "invalid_argument", "body.messages[0] is 7; expected an object"],
+  [
+    { body: chat(message([], { reasoning: 5 })) },
+    "invalid_argument",
+    "body.messages[0].reasoning is 5; expected a text",
+  ],
   [{ body: chat(message("hi")) }, "invalid_argument", "body.messages[0].content is a string; expected a list"],
   [{ body: chat(message([], { role: "root" })) }, "invalid_argument", "body.messages[0].role"],
   [{ body: chat(message([{ type: "video" }])) }, "invalid_argument", "content[0].type"],
