@@ -162,7 +162,8 @@ function toMessage(root: JsonValue): Message {
   const id = toId(givenId);
   const known = id === undefined ? {} : { id };
   if (jsonrpc !== "2.0") return { ...known, fault: 'jsonrpc is not "2.0"' };
-  if (isAbsent(method) && !(isAbsent(root.result) && isAbsent(root.error))) return {};
+  // Null is a result, too.
+  if (isAbsent(method) && (root.result !== undefined || !isAbsent(root.error))) return {};
   // Libraries that write every member write that of a notification, too.
   const isNotification = givenId === null && typeof method === "string" && method.startsWith("notifications/");
   if (givenId !== undefined && id === undefined && !isNotification)

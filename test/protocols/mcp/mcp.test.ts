@@ -331,6 +331,7 @@ describe("a message", () => {
       { jsonrpc: "2.0", id: 7, result: {} },
       { jsonrpc: "2.0", id: 7, result: {}, ...nulls("method", "params", "error") },
     ],
+    ["the result of such an answer", { jsonrpc: "2.0", id: 7, result: {} }, { jsonrpc: "2.0", id: 7, result: null }],
     ["the id of an answer of failure", { jsonrpc: "2.0", error: {} }, { jsonrpc: "2.0", id: null, error: {} }],
   ];
 
