@@ -168,6 +168,7 @@ interface PairsCall {
 /** Runs a leased {@link pairModel}, several times if it does not take all pairs at once. */
 async function inferScores(lease: Lease, wish: PairsWish, { call, exchange }: PairsCall): Promise<PairsAnswer> {
   const { queries, texts } = wish;
+  if (wish.wantsRelevance === undefined) throw wrongMember("raw_scores", "no choice", "true or false");
   holdQueries(wish, exchange);
   const model = pairModel(lease.description);
   if (model === undefined) throw new ServingError("internal", "The model takes no pairs of texts.");

@@ -25,8 +25,8 @@ export const readEmbedJob = defineJob(import.meta.url, "readEmbedJob", readEmbed
 export interface PairsWish extends NumbersWish {
   /** The text that all fit, or one for each. */
   readonly queries: Tensor<"bytes">;
-  /** True = numbers from 0 to 1 where the model's own may be any. */
-  readonly wantsRelevance: boolean;
+  /** True = numbers from 0 to 1 where the model's own may be any; undefined = the choice is neither true nor false. */
+  readonly wantsRelevance: boolean | undefined;
   /** The members that had both. */
   readonly sides: readonly [queries: string, texts: string];
 }
@@ -58,18 +58,17 @@ function readRerank(bytes: Uint8Array): RerankWish {
   // 0 is no limit, as in vLLM.
   const topCount = body.number("top_n", { isWhole: true, min: 0 }) || documents.length;
   const returnsDocuments = body.boolean("return_documents") ?? false;
-  const [maxDocumentTokens, wantsRelevance] = [readDocumentCut(body), !readsRaw(body)];
+  const [maxDocumentTokens, wantsRelevance] = [readDocumentCut(body), readRelevance(body)];
   const request = writeRequest({ query, documents, more: body.rest() });
   const both = { queries: toTensor([query]), texts: toTensor(documents), sides: ["query", "documents"] as const };
   const wanted = { topCount, returnsDocuments, wantsRelevance, maxDocumentTokens };
   return { model, ...both, ...wanted, request, ...readTruncation(body) };
 }
 
-/** Reads if the model's own numbers are wanted, in the form of Text Embeddings Inference. Functions get it as sent. */
-function readsRaw(body: Members): boolean {
+/** Reads a choice in the form of Text Embeddings Inference, which functions get as sent. */
+function readRelevance(body: Members): boolean | undefined {
   const raw = body.peek("raw_scores") ?? false;
-  if (typeof raw === "boolean") return raw;
-  throw body.wrong("raw_scores", "true or false");
+  return typeof raw === "boolean" ? !raw : undefined;
 }
 
 /** Reads the tokens of a document that count, in Cohere's form. Functions get it as sent. */

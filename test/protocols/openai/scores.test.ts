@@ -67,6 +67,7 @@ describe("rerank by a model that scores pairs", () => {
     expect(await scoresOf("/v1/score", { model: "logits", text_1, text_2 }, "score")).toEqual(own);
     const wrong = await post("/v1/rerank", { ...asked, raw_scores: 1 });
     expect([wrong.status, wrong.body.error.param]).toEqual([400, "raw_scores"]);
+    expect((await post("/v1/rerank", { ...asked, model: "talk", raw_scores: 1 })).status).toBe(200);
   });
 
   it("sorts by the model's own numbers where they are so large that those from 0 to 1 are equal", async () => {
