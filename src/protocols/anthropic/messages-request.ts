@@ -2,6 +2,7 @@ import { defineJob } from "../../platform/codec-host/job.ts";
 import {
   type ChoiceForm,
   imageContent,
+  readThoughts,
   readToolChoice,
   schemaOf,
   type TextFormat,
@@ -77,7 +78,7 @@ function readMessage(message: Members): readonly object[] {
   const toolCalls = blocks.flatMap(({ call }) => (call === undefined ? [] : [call]));
   const content = blocks.flatMap(contentOf);
   if (results.length > 0 && content.length + toolCalls.length === 0) return results;
-  const reasoning = blocks.map(({ thought = "" }) => thought).join("");
+  const reasoning = role === "assistant" ? blocks.map(({ thought = "" }) => thought).join("") : "";
   return [...results, { role, content, toolCalls, ...(reasoning !== "" && { reasoning }) }];
 }
 
@@ -93,7 +94,7 @@ function readBlock(block: Members): Block {
   if (type === "text") return { content: { type, text: block.requiredText("text") } };
   if (type === "image") return { content: readImage(block) };
   if (type === "document") return { content: readDocument(block) };
-  if (type === "thinking") return { thought: block.text("thinking") ?? "" };
+  if (type === "thinking") return { thought: readThoughts(block, "thinking") ?? "" };
   if (type === "redacted_thinking") return {};
   if (type === "tool_use") {
     block.object("input");

@@ -2,6 +2,7 @@ import { defineJob } from "../../platform/codec-host/job.ts";
 import { isObject } from "../../tensor/record.ts";
 import {
   imageContent,
+  readThoughts,
   readTool,
   strictSchema,
   type TextFormat,
@@ -85,11 +86,12 @@ const ROLES = ["user", "system", "assistant", "tool"] as const;
 
 function readMessage(message: Members): object {
   if (message.value("role") === undefined) throw message.wrong("role", ROLES.join(", "));
+  const role = message.choice("role", ROLES);
   const content = [...textContent(message.text("content") ?? ""), ...readImages(message)];
   return {
-    ...toMessage(message.choice("role", ROLES), content),
+    ...toMessage(role, content),
     name: message.text("tool_name") ?? message.text("name"),
-    reasoning: message.text("thinking"),
+    reasoning: role === "assistant" ? readThoughts(message, "thinking") : undefined,
     toolCalls: message.objects("tool_calls", readCall),
     toolCallId: message.text("tool_call_id"),
   };

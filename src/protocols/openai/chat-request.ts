@@ -2,6 +2,7 @@ import { defineJob } from "../../platform/codec-host/job.ts";
 import {
   type ChoiceForm,
   imageContent,
+  readThoughts,
   readTool,
   readToolChoice,
   schemaOf,
@@ -45,16 +46,11 @@ function readMessage(message: Members): object {
     role: role === "developer" ? "system" : role,
     content,
     name: message.text("name"),
-    reasoning: readThoughts(message),
+    // By the names that servers of open models have for them.
+    reasoning: role === "assistant" ? readThoughts(message, "reasoning_content", "reasoning") : undefined,
     toolCalls: message.objects("tool_calls", readCall),
     toolCallId: message.text("tool_call_id"),
   };
-}
-
-/** By the names that servers of open models have for them; in another form than a text they are left out. */
-function readThoughts(message: Members): string | undefined {
-  const found = [message.value("reasoning_content"), message.value("reasoning")];
-  return found.find((each) => typeof each === "string");
 }
 
 function readContent(message: Members): readonly WireContent[] {

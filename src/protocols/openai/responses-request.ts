@@ -117,9 +117,13 @@ function readItem(item: Members): Message | string {
   return toMessage(role === "developer" ? "system" : role, readContent(item, "content"));
 }
 
-/** The thoughts themselves, else their summary. */
+/** The thoughts themselves, else their summary; in another form than parts with a text they are left out. */
 function readThoughts(item: Members): string {
-  const textsIn = (name: string) => item.objects(name, (part) => part.text("text") ?? "").join("");
+  const textsIn = (name: string) => {
+    const parts = item.value(name);
+    const texts: readonly unknown[] = Array.isArray(parts) ? parts.map((part) => Object(part).text) : [];
+    return texts.filter((each) => typeof each === "string").join("");
+  };
   return textsIn("content") || textsIn("summary");
 }
 

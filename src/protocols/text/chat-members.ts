@@ -16,6 +16,15 @@ export function textContent(text: string): readonly WireContent[] {
   return text === "" ? [] : [{ type: "text", text }];
 }
 
+/**
+ * Reads thoughts of an answer before, by the first of these names that has some; in another form than a text they are
+ * left out, since clients send back what any server has given them.
+ */
+export function readThoughts(place: Members, ...names: readonly string[]): string | undefined {
+  const given = names.map((name) => place.value(name));
+  return given.find((each): each is string => typeof each === "string" && each !== "");
+}
+
 const BASE64 = /^[A-Za-z0-9+/]+={0,2}$/;
 /** Characters of base64 that have the bytes by which a format is known. */
 const HEAD_CHARACTERS = 256;

@@ -73,4 +73,29 @@ describe("thoughts of an answer before reach the function", () => {
     const [, answer] = await messagesOf(readOllamaChatJob, { messages: [user, { ...text, thinking: null }] });
     expect(answer.reasoning).toBeUndefined();
   });
+
+  it.each([
+    ["Ollama's", readOllamaChatJob, { messages: [{ ...text, thinking: true }] }],
+    ["Anthropic's", readMessagesJob, { messages: [{ ...text, content: [{ type: "thinking", thinking: 5 }] }] }],
+    ["Responses', a text", readResponseJob, { input: [{ type: "reasoning", content: "hm" }, text] }],
+    ["Responses', texts", readResponseJob, { input: [{ type: "reasoning", summary: ["hm", null] }, text] }],
+    ["Responses', a number", readResponseJob, { input: [{ type: "reasoning", content: [{ text: 5 }] }, text] }],
+  ] as const)("and refuse no request in another form: %s", async (_, job, body) => {
+    const [answer] = await messagesOf(job as Job<[Uint8Array], TextWish>, { max_tokens: 5, ...body });
+    expect([answer.role, answer.reasoning]).toEqual(["assistant", undefined]);
+  });
+
+  it("where one of OpenAI's names has them and another is empty, and not as empty texts", async () => {
+    const messages = [{ ...text, reasoning_content: "", reasoning: "hm" }, user, { ...text, reasoning: "" }];
+    const all = await messagesOf(readChatJob, { messages });
+    expect(all.map(({ reasoning }: { reasoning?: string }) => reasoning)).toEqual(["hm", undefined, undefined]);
+    const [answer] = await messagesOf(readOllamaChatJob, { messages: [{ ...text, thinking: "" }] });
+    expect(answer.reasoning).toBeUndefined();
+  });
+
+  it("with an assistant's messages alone", async () => {
+    const thought = { ...user, reasoning: "hm", thinking: "hm" };
+    for (const job of [readChatJob, readOllamaChatJob])
+      expect((await messagesOf(job, { messages: [thought] }))[0].reasoning).toBeUndefined();
+  });
 });
