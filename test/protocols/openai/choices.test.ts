@@ -171,10 +171,10 @@ describe("a list of prompts", () => {
     expect([status, textsOf(body)]).toEqual([200, prompt.map((text, index) => [index, `${text} `])]);
   });
 
-  it("has its other members once, until memory is counted for each text", () => {
+  it("has its other members once, until memory is counted for each text", async () => {
     const own = Array(10_000).fill(1.5);
     const body = Buffer.from(JSON.stringify({ prompt: Array(128).fill(""), own }));
-    const { requests, others = [], tail } = readCompletionJob.run(body);
+    const { requests, others = [], tail } = await readCompletionJob.run(body);
     const written = [...requests, ...others].reduce((sum, { request }) => sum + request.length, tail?.length ?? 0);
     expect(written).toBeLessThan(2 * body.length);
   });
