@@ -80,15 +80,18 @@ interface Head {
 function headOf(first: readonly string[], known: readonly CsvColumn[]): Head {
   const columns = first.length;
   const byName = new Map(known.map(({ name, kind }) => [name, kind]));
-  const kinds = first.map((field) => byName.get(plainText(field)));
-  if (kinds.every((kind) => kind === undefined))
+  const isKnown = (field: string) => byName.has(plainText(field));
+  const isNumber = (field: string) => NUMBER.test(field.trim());
+  if (!first.some((field) => isKnown(field) && !isNumber(field)))
     return { columns, kinds: columns === known.length ? known.map(({ kind }) => kind) : [] };
-  const words = first.filter((field) => field.trim() !== "");
-  // Names of digits are no numbers, unless all are.
-  const areNames =
-    words.every((field) => byName.has(plainText(field))) && !words.every((field) => NUMBER.test(field.trim()));
-  const kindOfName = (kind: Kinds[number]) => (kind === "number" || kind === "assumed" ? undefined : kind);
-  return { columns, kinds, names: kinds.map((kind) => (areNames ? "text" : kindOfName(kind))) };
+  const kinds = first.map((field) => byName.get(plainText(field)));
+  // Names of digits are no numbers, unless there are unknown ones.
+  const areNames = first.every((field) => field.trim() === "" || isKnown(field));
+  return {
+    columns,
+    kinds,
+    names: kinds.map((kind, index) => (areNames || !isNumber(first[index] ?? "") ? "text" : kind)),
+  };
 }
 
 /**

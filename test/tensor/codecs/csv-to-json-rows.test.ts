@@ -70,6 +70,20 @@ it("names of digits are names beside others that are known, and rows where all a
   expect(read("age,2021,8\n30,5,1\n")).toEqual(['["age",2021,8]', "[30,5,1]"]);
 });
 
+it("a line of names stays one beside names that are not known, also where one is empty or fields are missing", () => {
+  const read = (text: string) => [...eachJsonRow(text, "null", KNOWN)];
+  expect(read(",age,zip,extra\n0,30,A1,1\n")).toEqual(['[null,"age","zip","extra"]', '[0,30,"A1",1]']);
+  expect(read("age,zip,extra\n30,A1,\n,B2,1\n")).toEqual(['["age","zip","extra"]', '[30,"A1",NaN]', '[null,"B2",1]']);
+});
+
+it("a row whose digits are the name of a column keeps its place", () => {
+  const known = [
+    { name: "0", kind: "text" },
+    { name: "1", kind: "number" },
+  ] as const;
+  expect([...eachJsonRow("1,0\n01,2\n", "null", known)]).toEqual(['["1",0]', '["01",2]']);
+});
+
 const ASSUMED = [
   { name: "age", kind: "assumed" },
   { name: "zip", kind: "assumed" },
