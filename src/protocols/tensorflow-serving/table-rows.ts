@@ -41,7 +41,7 @@ export function columnsOfRows(
   budget: DecodeBudget,
 ): JsonObject | undefined {
   // Rows of others are left as they are, which costs nothing.
-  if (needsNames && ![instances[0] ?? null].flat().every(isName)) return undefined;
+  if (needsNames && ![instances[0] ?? null].flat().every(mayBeHead)) return undefined;
   const rows = toRows(instances, { isCsv, budget });
   if (rows === undefined && !needsNames && features !== undefined) refuseOtherLength(instances, features);
   const [first] = rows ?? [];
@@ -150,20 +150,24 @@ function headerOf(row: Row, features: readonly string[] | undefined): readonly s
 
 /**
  * The names of the first line, one of which is a feature's, or has numbers below it. Beside a feature's name a column
- * may have none, such as the index that pandas writes.
+ * may have none, such as the index that pandas or R writes.
  */
 function headerOfCsv(
   [first = [], second = []]: readonly Row[],
   features: readonly string[] = [],
 ): readonly (string | null)[] | undefined {
-  if (!first.every((cell) => cell === null || typeof cell === "string")) return undefined;
+  if (!first.every(mayBeHead)) return undefined;
   const known = new Set(features);
-  if (first.some((name) => name !== null && known.has(name))) return first;
+  if (first.some((name) => name !== null && known.has(name))) return first.map((name) => name || null);
   const isHeader =
     first.every(isName) &&
     new Set(first).size === first.length &&
     first.some((_, index) => second[index] instanceof JsonNumbers);
   return isHeader ? first : undefined;
+}
+
+function mayBeHead(cell: JsonValue): cell is string | null {
+  return cell === null || typeof cell === "string";
 }
 
 function isName(cell: JsonValue): cell is string {

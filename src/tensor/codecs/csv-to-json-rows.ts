@@ -86,7 +86,7 @@ function headOf(first: readonly string[], known: readonly CsvColumn[]): Head {
     return { columns, kinds: columns === known.length ? known.map(({ kind }) => kind) : [] };
   const kinds = first.map((field) => byName.get(plainText(field)));
   // Names of digits are no numbers, unless there are unknown ones.
-  const areNames = first.every((field) => field.trim() === "" || isKnown(field));
+  const areNames = first.every((field) => plainText(field) === "" || isKnown(field));
   return {
     columns,
     kinds,

@@ -196,9 +196,15 @@ describe("a first line of CSV", () => {
     expect(read('{"instances": ["c", "b"]}', only, csv)).toMatchObject({ c: { data: texts("b") } });
   });
 
-  it("may have no name for a column beside known ones, such as the index of pandas, which is left out", () => {
-    const rows = '{"instances": [[null, "n", "c"], [0, 2.5, "b"]]}';
-    expect(read(rows, TABLE, csv)).toEqual(read('{"instances": [["n", "c"], [2.5, "b"]]}', TABLE, csv));
+  it("may have no name for a column beside known ones, such as the index of pandas and of R, which is left out", () => {
+    for (const [signature, names] of [
+      [TABLE, '"n", "c"'],
+      [typed, '"x", "t"'],
+    ] as const)
+      for (const empty of ["null", '""'])
+        expect(read(`{"instances": [[${empty}, ${names}], [0, 2.5, "b"]]}`, signature, csv)).toEqual(
+          read(`{"instances": [[${names}], [2.5, "b"]]}`, signature, csv),
+        );
     expect(() => read('{"instances": [["n", "n"], [1, 2]]}', TABLE, csv)).toThrow(
       'The column "n" comes twice; expected n, c once.',
     );

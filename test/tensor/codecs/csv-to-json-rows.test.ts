@@ -65,6 +65,7 @@ it("names of digits are names beside others that are known, and rows where all a
   const read = (text: string) => [...eachJsonRow(text, "null", known)];
   expect(read("age,2021\n30,5\n")).toEqual(['["age","2021"]', "[30,5]"]);
   expect(read(",2021,age\n0,5,30\n")).toEqual(['[null,"2021","age"]', "[0,5,30]"]);
+  expect(read('"",2021,age\n"1",5,30\n')).toEqual(['["","2021","age"]', '["1",5,30]']);
   expect(read("2021,7\n30,5\n")).toEqual(["[2021,7]", "[30,5]"]);
   expect(read("2021,\n30,5\n")).toEqual(["[2021,NaN]", "[30,5]"]);
   expect(read("age,2021,8\n30,5,1\n")).toEqual(['["age",2021,8]', "[30,5,1]"]);
