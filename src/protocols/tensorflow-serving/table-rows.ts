@@ -84,7 +84,7 @@ function refuseOtherLength(instances: JsonList, features: readonly string[]): vo
   const row = hasNames ? other - 1 : other;
   const length = lengths[other];
   if (hasNames && length === undefined && other >= 0) throw noRow(row, instances[other] ?? null, features);
-  if (lengths.includes(undefined) || lengths.every((each) => each === lengths[0])) return;
+  if ((!hasNames && lengths.includes(undefined)) || lengths.every((each) => each === lengths[0])) return;
   throw otherLength(row, length ?? 0, features);
 }
 

@@ -64,6 +64,9 @@ describe("rows of a table", () => {
     expect(() => read('{"instances": [["n", "c"], [2.5, "b"], [1]]}', TABLE)).toThrow(
       "Row 2 has 1 value; the model has 2 columns: n, c.",
     );
+    expect(() => read('{"instances": [["n", "c"], [1], ["x", [2]]]}', TABLE)).toThrow(
+      "Row 1 has 1 value; the model has 2 columns: n, c.",
+    );
     const noRow = (what: string) => `Row 2 ${what}; expected a value for each of n, c, as the names before the rows.`;
     expect(() => read('{"instances": [["n", "c"], [2.5, "b"], {"n": 1}]}', TABLE)).toThrow(noRow("is no list"));
     for (const row of ['[1, ["b"]]', "[[1, 2], [3, 4]]"])
