@@ -131,12 +131,12 @@ function toColumns(
 
 /** The names that the first instance has; a dtype for all values of each. */
 function inferSpecs(instances: JsonList, known: KnownInputs, budget: DecodeBudget): readonly NamedDType[] {
-  const objects = instances.filter(isNamedInstance);
   const names = Object.keys(instances[0] as JsonObject);
   budget.countInputs(names.length);
   return names.map((name) => {
-    const values = objects.map((instance) => instance[name]).filter((value) => value !== undefined);
-    const dtype = dtypeOfValues(values, name, known);
+    const values = instances.map((instance) => (isNamedInstance(instance) ? instance[name] : undefined));
+    const came = values.filter((value) => value !== undefined);
+    const dtype = dtypeOfValues(came, name, known);
     refuseOtherKind(values, { name, dtype }, known);
     return { name, dtype };
   });
@@ -144,25 +144,28 @@ function inferSpecs(instances: JsonList, known: KnownInputs, budget: DecodeBudge
 
 /**
  * Throws for the first text among values of other kinds, or the other way round, if the first value is one that the
- * model does not take: it would tell what the others have to be. Where its dtype is assumed, both are told.
+ * model does not take: it would tell what the others have to be. Where its dtype is assumed, both are told. A row that
+ * has none is undefined.
  */
-function refuseOtherKind(values: readonly JsonValue[], { name, dtype }: NamedDType, known: KnownInputs): void {
+function refuseOtherKind(values: readonly MaybeValue[], { name, dtype }: NamedDType, known: KnownInputs): void {
   const { errors = tensorflowErrors, rules = rulesOf(undefined) } = known;
   const { dtype: wanted, isAssumed } = known.suggested?.(name) ?? {};
   if (isAssumed) {
-    const isOther = (value: JsonValue) => isTruth(value) || value instanceof JsonNumbers;
-    const rows = [(value: JsonValue) => typeof value === "string", isOther].map((isOf) => values.findIndex(isOf));
+    const isOther = (value: MaybeValue) => typeof value === "boolean" || value instanceof JsonNumbers;
+    const rows = [(value: MaybeValue) => typeof value === "string", isOther].map((isOf) => values.findIndex(isOf));
     if (!rows.includes(-1)) throw mixedKinds(name, values, rows);
     return;
   }
   if (wanted === undefined || (wanted === "bytes") === (dtype === "bytes")) return;
-  const isWanted = (value: JsonValue) => (typeof value === "string") === (wanted === "bytes");
-  const row = values.findIndex((value) => value !== null && !isWanted(value));
+  const isWanted = (value: MaybeValue) => (typeof value === "string") === (wanted === "bytes");
+  const row = values.findIndex((value) => (value ?? null) !== null && !isWanted(value));
   const value = values[row];
-  if (value === undefined || !values.some((each) => each !== null && isWanted(each))) return;
+  if (value === undefined || !values.some((each) => (each ?? null) !== null && isWanted(each))) return;
   const mismatch = { kind: "type", path: [], shape: [], value, dtype: wanted } as const;
   throw errors.inRow(row, errors.inValue(name, rules, {}).refuse(mismatch), name);
 }
+
+type MaybeValue = JsonValue | undefined;
 
 /** The dtype of an input's values without a spec; booleans and numbers beside each other are numbers by such rules. */
 export function dtypeOfValues(

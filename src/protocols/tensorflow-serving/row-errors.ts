@@ -142,7 +142,7 @@ export function namelessRows(names: Names): ServingError {
 }
 
 /** The error of a column with texts and others, of which nothing says which are right; `rows` has one of each. */
-export function mixedKinds(name: string, values: readonly JsonValue[], rows: Shape): ServingError {
+export function mixedKinds(name: string, values: readonly (JsonValue | undefined)[], rows: Shape): ServingError {
   const [first = 0, later = 0] = rows.toSorted((a, b) => a - b);
   const [before, value] = [first, later].map((row) => shown(values[row] ?? null));
   const text = `the value is ${value}, and ${before} in row ${first + 1}; expected texts alone or numbers alone, as the model was trained with.`;

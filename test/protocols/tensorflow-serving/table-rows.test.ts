@@ -102,6 +102,9 @@ describe("rows of a table", () => {
     expect(() => refuse('{"instances": [{"zip": 7}, {"zip": "A1"}]}')).toThrow(
       `Row 2, "zip": the value is "A1", and 7 in row 1; ${expected}`,
     );
+    expect(() => refuse('{"instances": [{"zip": 7}, [5], {"zip": "A1"}]}')).toThrow(
+      `Row 3, "zip": the value is "A1", and 7 in row 1; ${expected}`,
+    );
     expect(refuse('{"instances": [{"zip": "01234"}]}').inputs.zip?.dtype).toBe("bytes");
   });
 
