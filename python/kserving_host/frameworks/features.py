@@ -12,9 +12,18 @@ LONGEST_CATEGORY = 200
 # Where estimators that wrap others keep the one that was trained.
 INNER = ("best_estimator_", "estimator_", "regressor_", "_preprocessor")
 
+# Modules of scikit-learn all of whose estimators make numbers of what they get, texts too.
+OF_NUMBERS = tuple(
+    f"sklearn.{name}."
+    for name in (
+        *("cluster", "decomposition", "discriminant_analysis", "ensemble._forest", "ensemble._gb", "ensemble._hist_gradient_boosting", "impute._knn"),
+        *("linear_model", "naive_bayes", "neighbors", "neural_network", "preprocessing._data", "preprocessing._discretization", "preprocessing._polynomial", "svm", "tree"),
+    )
+)
+
 
 def features_of_steps(estimator, names):
-    """By name what scikit-learn's encoders, imputers and counters of words tell of the columns that reach them unchanged."""
+    """By name what scikit-learn's encoders, imputers, counters of words, and estimators of numbers tell of the columns that reach them unchanged; nothing beside a name means numbers."""
     found = {}
     try:
         _walk(estimator, names, found)
@@ -36,16 +45,17 @@ def of_categories(values):
     return {}
 
 
-def _walk(step, names, found):
+def _walk(step, names, found, is_first=True):
     if step is None or isinstance(step, str):
         return
-    for name, told in zip(names, _told(step, len(names))):
+    for name, told in zip(names, _told(step, len(names), is_first)):
         found[name] = {**told, **found.get(name, {})}
-    for part, columns in _parts(step, names):
-        _walk(part, columns, found)
+    for index, (part, columns) in enumerate(_parts(step, names)):
+        # Steps of other libraries may make numbers of texts under the same names.
+        _walk(part, columns, found, is_first and (index == 0 or not hasattr(step, "steps")))
 
 
-def _told(step, count):
+def _told(step, count, is_first):
     """What a step itself tells of its columns."""
     if hasattr(step, "build_analyzer"):
         return [{"dtype": "bytes"}] * count
@@ -53,7 +63,7 @@ def _told(step, count):
         values = getattr(step, attribute, None)
         if values is not None and len(values) == count:
             return [of_categories(each) if attribute == "categories_" else _of_filling(each) for each in values]
-    return []
+    return [{}] * count if is_first and f"{type(step).__module__}.".startswith(OF_NUMBERS) else []
 
 
 def _of_filling(value):
