@@ -80,6 +80,8 @@ function checkDeclared(
 /** Values in JSON have no dtypes: their names alone are compared. A model may give others behind the last hook. */
 function checkDeclaredNames({ values, giver, isOfModel = false }: Step, { outputs, isPart = false }: Declared): void {
   if (outputs === undefined || giver === undefined || !isObject(values)) return;
+  // JSON has other members.
+  if (typeof values.toJSON === "function") return;
   const isChecked = (name: string) => !isOfModel || outputs.some((spec) => spec.name === name);
   // JSON leaves undefined members out.
   const came = Object.keys(values).filter((name) => values[name] !== undefined && isChecked(name));

@@ -92,6 +92,14 @@ describe("an answer that lacks an output which its hooks declare", () => {
     else expect([response.status, answer.error]).toEqual([500, expect.stringMatching(message)]);
   });
 
+  it("is none in JSON where toJSON gives the outputs", async () => {
+    const given = { rows: 2, toJSON: () => ({ label: "a" }) };
+    const hooks = { outputs: [{ name: "label", dtype: "bytes" }], process: () => given as never } as const;
+    const { httpUrl } = await startServer({ stages: [{ driver: "null" }], hooks });
+    const response = await fetch(`${httpUrl}/serving-proxy`, { method: "POST", body: '{"x": 1}' });
+    expect([response.status, await response.json()]).toEqual([200, { label: "a" }]);
+  });
+
   it("is one in JSON of a model behind hooks that lacks an output, and not one with others", async () => {
     const answerTo = async (body: string) => {
       const file = join(
