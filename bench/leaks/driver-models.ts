@@ -24,6 +24,7 @@ export function driverModels(): Readonly<Record<string, DescribedModel>> {
     "tfjs-graph": { driver: "tensorflow", path: fixture("tensorflow-formats/js_two_inputs") },
     hooks: { driver: "null", hooks: fromRoot("bench/leaks/leak-hooks.ts") },
     texts: { driver: "onnx", path: textModel(), options: { texts: "true" } },
+    pairs: { driver: "onnx", path: pairModel(), options: { texts: "true" } },
     isolated: { driver: "onnx", path: fixture("models/half-plus-two.onnx"), isolate: true },
     ...(PYTHON !== undefined && pythonModels(PYTHON)),
   };
@@ -39,35 +40,67 @@ function pythonModels(python: string): Record<string, DescribedModel> {
   return {
     python: { driver: "python", options: toy },
     pytorch: { driver: "pytorch", path: torchModel(python), options: { python, inputs: "x:float32[-1,4]" } },
+    weights: { driver: "pytorch", path: weights(python), options: { python } },
   };
 }
 
-let torch: string | undefined;
+const torchModel = once((python: string) => {
+  const folder = ownFolder();
+  runPython(python, [fromRoot("test/fixtures/make/torch-models.py"), folder]);
+  return join(folder, "net.script.pt");
+});
 
-function torchModel(python: string): string {
-  if (torch === undefined) {
-    const folder = ownFolder();
-    execFileSync(python, [fromRoot("test/fixtures/make/torch-models.py"), folder], {
-      stdio: ["ignore", "ignore", "inherit"],
-    });
-    torch = join(folder, "net.script.pt");
-  }
-  return torch;
+const MAKE_WEIGHTS = `
+import sys, transformers
+sizes = {"hidden_size": 8, "num_hidden_layers": 1, "num_attention_heads": 2, "intermediate_size": 8}
+transformers.BertModel(transformers.BertConfig(vocab_size=10, **sizes)).save_pretrained(sys.argv[1])
+`;
+
+/** An encoder without a graph, with its tokenizer. */
+const weights = once((python: string) => {
+  const folder = ownFolder();
+  runPython(python, ["-c", MAKE_WEIGHTS, folder]);
+  for (const [name, content] of Object.entries(toyTokenizer())) writeFileSync(join(folder, name), content);
+  return folder;
+});
+
+function runPython(python: string, args: readonly string[]): void {
+  execFileSync(python, args, { stdio: ["ignore", "ignore", "inherit"] });
 }
 
-let encoder: string | undefined;
+/** Makes what is made once for all servers. */
+function once<Given extends readonly unknown[]>(make: (...given: Given) => string): (...given: Given) => string {
+  let made: string | undefined;
+  return (...given) => {
+    made ??= make(...given);
+    return made;
+  };
+}
 
 /** An embedding model with its tokenizer. */
-function textModel(): string {
-  if (encoder === undefined) {
-    const folder = ownFolder();
-    const model = toyEncoder({ table: tableOf({ good: [3, 0, 0], bad: [0, 4, 0] }) });
-    const config = JSON.stringify({ architectures: ["BertModel"], model_type: "bert", hidden_size: 3 });
-    for (const [name, content] of Object.entries({ ...toyTokenizer(), "config.json": config, "model.onnx": model }))
-      writeFileSync(join(folder, name), content);
-    encoder = join(folder, "model.onnx");
-  }
-  return encoder;
+const textModel = once(() =>
+  writeEncoder(
+    { architectures: ["BertModel"], model_type: "bert", hidden_size: 3 },
+    { table: tableOf({ good: [3, 0, 0], bad: [0, 4, 0] }) },
+  ),
+);
+
+/** A cross-encoder whose own scores may be any numbers. */
+const pairModel = once(() =>
+  writeEncoder(
+    {
+      ...{ architectures: ["BertForSequenceClassification"], id2label: { 0: "LABEL_0" } },
+      sentence_transformers: { activation_fn: "torch.nn.modules.linear.Identity" },
+    },
+    { head: "mean", output: "logits", table: tableOf({ good: [5], bad: [-5] }) },
+  ),
+);
+
+function writeEncoder(config: object, encoder: Parameters<typeof toyEncoder>[0]): string {
+  const folder = ownFolder();
+  const files = { ...toyTokenizer(), "config.json": JSON.stringify(config), "model.onnx": toyEncoder(encoder) };
+  for (const [name, content] of Object.entries(files)) writeFileSync(join(folder, name), content);
+  return join(folder, "model.onnx");
 }
 
 /** A folder that is deleted with the end of this process. */

@@ -36,7 +36,14 @@ const GZIP = { ...JSON_TYPE, "content-encoding": "gzip" };
 /** Every kind of request, each with the answer or the error that it ends with. */
 export async function createKinds(): Promise<readonly LeakKind[]> {
   const plain = await plainKinds();
-  return [...plain, ...textKinds(), ...sharedMemoryKinds(), ...driverKinds(await image()), ...inOtherForms(plain)];
+  return [
+    ...plain,
+    ...textKinds(),
+    ...jsonKinds(),
+    ...sharedMemoryKinds(),
+    ...driverKinds(await image()),
+    ...inOtherForms(plain),
+  ];
 }
 
 /** Kinds that are sent over TLS and to several listeners too: each way of a connection, and of a request over it. */
@@ -144,6 +151,25 @@ function hookKinds(image: Buffer): LeakKind[] {
     http("hook-image", "200", { path: images, body: encoded(image) }),
     http("hook-image-broken", "400", { path: images, body: encoded(image.subarray(0, 60)) }),
   ];
+}
+
+/** Plain values to hooks and back: small answers, such as are written in turns, such that nobody waits for. */
+function jsonKinds(): LeakKind[] {
+  const body = (x: string) => json({ x });
+  const grpcLong = { path: METHODS.predictJson, message: bytesField(1, body("long")) };
+  const path = "/serving-proxy";
+  const kinds: LeakKind[] = [
+    http("json-small", "200", { path, body: body("small") }),
+    grpc("json-grpc", 0, { ...grpcLong, message: bytesField(1, body("small")) }),
+    http("json-promise", "500", { path, body: body("promise") }),
+    { ...http("json-long", "200", { path, body: body("long") }), maxCount: MOST_LARGE },
+    { ...grpc("json-grpc-long", 0, grpcLong), maxCount: MOST_LARGE },
+    {
+      ...{ name: "json-long-left", expected: "left", form: "single", maxCount: MOST_LARGE },
+      send: (server) => leave(server, path, body("long")),
+    },
+  ];
+  return kinds.map((kind) => ({ ...kind, form: "single" }));
 }
 
 function grpcKinds(): LeakKind[] {

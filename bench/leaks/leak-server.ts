@@ -26,6 +26,7 @@ const FORMS: Readonly<Record<ServerForm, readonly string[]>> = {
     ...["--tls-key", fromRoot("test/fixtures/tls/server.key")],
   ],
   listeners: ["--listeners", "2"],
+  single: [],
 };
 
 /** Starts a server, and stops it after its use; `use` gets the file of its instrument too. */
@@ -68,6 +69,7 @@ function modelsOf(form: ServerForm): readonly object[] {
     return [...Object.entries(driverModels()).map(([name, model]) => ({ name, ...model })), ...images];
   }
   const hooks = (name: string) => fromRoot(`bench/leaks/${name}-hooks.ts`);
+  if (form === "single") return [{ name: "json", driver: "null", hooks: hooks("json") }];
   return [
     { name: "default", driver: "null" },
     { name: "hooked", driver: "null", hooks: hooks("leak") },

@@ -7,7 +7,7 @@ import { cellsOf, holdingsOf, measureHalves } from "./measure.ts";
 
 const WARM_UP_SHARE = 0.5;
 /** Cycles of those that start a process, or threads and a compiler, each time. */
-const SLOW: Readonly<Record<string, number>> = { isolated: 200, python: 100, pytorch: 50, keras: 300 };
+const SLOW: Readonly<Record<string, number>> = { isolated: 200, python: 100, pytorch: 50, weights: 30, keras: 300 };
 /** Models that are replaced by themselves too. */
 const SWAPPED = ["null", "onnx", "tflite", "tensorflow"];
 

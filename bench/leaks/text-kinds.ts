@@ -3,6 +3,11 @@ import { http, json, type LeakKind } from "./leak-kind.ts";
 /** Texts of two lengths, which go to the model in one run. */
 const TEXTS = ["good", "bad bad bad great"];
 const MODEL = "texts";
+/** Another cross-encoder than one whose own scores are from 0 to 1. */
+const PAIRS = "pairs";
+/** Weights of transformers, which Python runs. */
+const WEIGHTS = "weights";
+const PYTHON_COUNT = 20_000;
 
 const MCP = { "content-type": "application/json", accept: "application/json, text/event-stream" };
 const SOUND = [
@@ -21,11 +26,6 @@ export function textKinds(): LeakKind[] {
     method: "tools/call",
     params: { name: "talk_chat", arguments: { message: "one two" } },
   };
-  const byEncoder = [
-    ask("embeddings", "/v1/embeddings", json({ model: MODEL, input: TEXTS })),
-    ask("predict", "/v2/models/texts/infer", v2Texts()),
-    ask("tokenize", "/tokenize", json({ model: MODEL, prompt: "good bad" })),
-  ];
   return [
     ask("chat", "/v1/chat/completions", chat({})),
     ask("chat-parts", "/v1/chat/completions", chat({ stream: true })),
@@ -39,10 +39,50 @@ export function textKinds(): LeakKind[] {
       body: Buffer.from(SOUND),
       headers: { "content-type": "multipart/form-data; boundary=b" },
     }),
-    ...byEncoder.map((kind): LeakKind => ({ ...kind, form: "drivers", model: MODEL })),
+    ...promptKinds(),
+    ask("rerank", "/v1/rerank", json({ model: "talk", query: "good", documents: TEXTS })),
+    ...encoderKinds(),
   ];
 }
 
-function v2Texts(): Buffer {
-  return json({ inputs: [{ name: "text", shape: [TEXTS.length], datatype: "BYTES", data: TEXTS }] });
+/** Several prompts of one request, each of which the function answers, with and without parts; and one that fails. */
+function promptKinds(): LeakKind[] {
+  const ask = (name: string, status: string, more: object) => {
+    const body = json({ model: "talk", prompt: ["one two", "three", "four"], n: 2, ...more });
+    return http(`text-prompts${name}`, status, { path: "/v1/completions", body });
+  };
+  return [
+    ask("", "200", {}),
+    ask("-parts", "200", { stream: true }),
+    ask("-fail", "500", { prompt: ["one two", "fail"] }),
+  ];
+}
+
+/** Of models beside a tokenizer. */
+function encoderKinds(): LeakKind[] {
+  const of = (model: string, [name, path, body]: readonly [string, string, object], status = "200"): LeakKind => ({
+    ...http(`text-${name}`, status, { path, body: json({ model, ...body }) }),
+    form: "drivers",
+    model,
+  });
+  const rerank = { query: "good", documents: [...TEXTS, ...TEXTS] };
+  const byPython = [
+    of(WEIGHTS, ["weights", "/v1/embeddings", { input: TEXTS }]),
+    of(WEIGHTS, ["weights-many", "/v1/embeddings", { input: Array(100).fill(TEXTS[1]) }]),
+    of(WEIGHTS, ["weights-refused", "/v1/embeddings", { input: TEXTS, dimensions: 5000 }], "400"),
+  ];
+  return [
+    of(MODEL, ["embeddings", "/v1/embeddings", { input: TEXTS }]),
+    of(MODEL, ["predict", `/v2/models/${MODEL}/infer`, v2Texts()]),
+    of(MODEL, ["tokenize", "/tokenize", { prompt: "good bad" }]),
+    of(MODEL, ["detokenize", "/detokenize", { tokens: [2, 4, 5, 3] }]),
+    of(PAIRS, ["relevance", "/v1/rerank", rerank]),
+    of(PAIRS, ["raw-scores", "/v2/rerank", { ...rerank, raw_scores: true, top_n: 1 }]),
+    of(PAIRS, ["score", "/v1/score", { text_1: "good", text_2: TEXTS }]),
+    ...byPython.map((kind): LeakKind => ({ ...kind, maxCount: PYTHON_COUNT })),
+  ];
+}
+
+function v2Texts() {
+  return { inputs: [{ name: "text", shape: [TEXTS.length], datatype: "BYTES", data: TEXTS }] };
 }
