@@ -4,7 +4,7 @@ import type { Values } from "kserving";
 export { init_hook } from "../collecting-hooks.ts";
 
 /** Elements of an answer that is written in several turns. */
-const LONG = 100_000;
+const LONG = 20_000;
 
 /** As many rows as make an answer long; a promise within it; else what came. */
 export function process({ x }: Values): Values {

@@ -1,7 +1,8 @@
+import { request } from "node:http";
 import { gzipSync } from "node:zlib";
 import sharp from "sharp";
 import { call, callOn, METHODS, openSession } from "../attack/grpc-attack.ts";
-import { firstStatus, type HttpMessage, headOf, openSocket } from "../attack/http-attack.ts";
+import { codeOf, firstStatus, type HttpMessage, headOf, openSocket } from "../attack/http-attack.ts";
 import { bytesField, varintField } from "../attack/protobuf.ts";
 import { driverKinds } from "./driver-kinds.ts";
 import { http2Kinds } from "./http2-kinds.ts";
@@ -166,10 +167,22 @@ function jsonKinds(): LeakKind[] {
     { ...grpc("json-grpc-long", 0, grpcLong), maxCount: MOST_LARGE },
     {
       ...{ name: "json-long-left", expected: "left", form: "single", maxCount: MOST_LARGE },
-      send: (server) => leave(server, path, body("long")),
+      send: (server) => leaveAnswer(server, { path, body: body("long") }),
     },
   ];
   return kinds.map((kind) => ({ ...kind, form: "single" }));
+}
+
+/** Goes away once the answer has begun. */
+function leaveAnswer({ http: base, agent }: LeakServer, { path, body }: HttpMessage): Promise<string> {
+  return new Promise((resolve) => {
+    const call = request(`${base}${path}`, { method: "POST", agent, headers: JSON_TYPE }, (answer) => {
+      answer.on("error", () => {}).once("close", () => resolve("left"));
+      answer.destroy();
+    });
+    call.on("error", (reason) => resolve(codeOf(reason)));
+    call.end(body);
+  });
 }
 
 function grpcKinds(): LeakKind[] {

@@ -37,7 +37,7 @@ export async function withLeakServer(
   const folder = mkdtempSync(join(tmpdir(), "kserving-leaks-"));
   const [config, file] = [join(folder, "models.json"), join(folder, "facts.json")];
   writeFileSync(config, JSON.stringify({ models: modelsOf(form) }));
-  const started = await startInstrumented([...serverArguments(config), ...FORMS[form]], file, nodeOf(form));
+  const started = await startInstrumented([...serverArguments(config), ...FORMS[form]], file, { node: nodeOf(form) });
   const { server, close } = await connect(started, form);
   await use(server, file);
   close();
@@ -45,13 +45,13 @@ export async function withLeakServer(
   rmSync(folder, { recursive: true });
 }
 
-/** Starts the program with an instrument that writes to a file. */
+/** Starts the program with an instrument that writes to the file `out`; `shrink` forgets compiled code before. */
 export async function startInstrumented(
   args: readonly string[],
-  file: string,
-  node = process.execPath,
+  out: string,
+  { node = process.execPath, shrink = false } = {},
 ): Promise<StartedCommand> {
-  const instrument = `${pathToFileURL(fromRoot("bench/instrument.mjs"))}?out=${file}`;
+  const instrument = `${pathToFileURL(fromRoot("bench/instrument.mjs"))}?out=${out}${shrink ? "&shrink" : ""}`;
   const started = await startCommand([
     ...[node, "--import", instrument, fromRoot("bin/kserving.cjs"), "--no-supervisor", ...args],
     ...["--host", "127.0.0.1", "--port", "0", "--http-enable", "--http-port", "0"],
