@@ -7,7 +7,7 @@ export { init_hook } from "../collecting-hooks.ts";
 const LONG = 20_000;
 
 /** As many rows as make an answer long; a promise within it; else what came. */
-export function process({ x }: Values): Values {
+export function process({ x }: Values): object {
   if (x === "long") return { rows: Array.from({ length: LONG }, (_, id) => ({ id, name: "é" })) };
   return { x: x === "promise" ? [Promise.resolve(x)] : x };
 }

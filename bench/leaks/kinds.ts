@@ -159,18 +159,15 @@ function jsonKinds(): LeakKind[] {
   const body = (x: string) => json({ x });
   const grpcLong = { path: METHODS.predictJson, message: bytesField(1, body("long")) };
   const path = "/serving-proxy";
-  const kinds: LeakKind[] = [
+  const left: LeakKind["send"] = (server) => leaveAnswer(server, { path, body: body("long") });
+  return [
     http("json-small", "200", { path, body: body("small") }),
     grpc("json-grpc", 0, { ...grpcLong, message: bytesField(1, body("small")) }),
     http("json-promise", "500", { path, body: body("promise") }),
     { ...http("json-long", "200", { path, body: body("long") }), maxCount: MOST_LARGE },
     { ...grpc("json-grpc-long", 0, grpcLong), maxCount: MOST_LARGE },
-    {
-      ...{ name: "json-long-left", expected: "left", form: "single", maxCount: MOST_LARGE },
-      send: (server) => leaveAnswer(server, { path, body: body("long") }),
-    },
-  ];
-  return kinds.map((kind) => ({ ...kind, form: "single" }));
+    { name: "json-long-left", expected: "left", form: "single", maxCount: MOST_LARGE, send: left },
+  ].map((kind): LeakKind => ({ ...kind, form: "single" }));
 }
 
 /** Goes away once the answer has begun. */
