@@ -23,6 +23,7 @@ import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { constants, tmpdir } from "node:os";
 import { join } from "node:path";
+import { setTimeout as wait } from "node:timers/promises";
 import { type Answer, type Driven, type Place, SCENARIOS, type Scenario } from "./faults/scenarios.ts";
 
 const { EMFILE, EIO, ENOSPC, ENOMEM, EAGAIN, ETIMEDOUT } = constants.errno;
@@ -52,6 +53,8 @@ const LANES = 3;
 const SAMPLE = ["isolated model", "download"];
 /** Descriptors more than before that are no leak: connections of the runner, folders that are looked at. */
 const SPARE = 4;
+/** Time in which they are given back, and between two looks. */
+const [SETTLE_MS, LOOK_MS] = [5000, 100];
 /** Memory more than before that is no leak: heaps are collected at any time. */
 const SPARE_MB = 64;
 /** Times that more memory is measured again, each beside a run without the fault. */
@@ -86,8 +89,8 @@ const web = createServer((_, response) => response.end(archive)).listen(0, "127.
 await once(web, "listening");
 const url = `http://127.0.0.1:${(web.address() as AddressInfo).port}/m.tar.gz`;
 
-/** One start, task and end. */
-async function run(scenario: Scenario, place: Place, fault?: Fault): Promise<Outcome> {
+/** One start, task and end. Waits for a while for no more than `most` descriptors. */
+async function run(scenario: Scenario, place: Place, fault?: Fault, most = Number.POSITIVE_INFINITY): Promise<Outcome> {
   const state = `${place.folder}.state`;
   writeFileSync(state, new Uint8Array(4096));
   const server = startServer(scenario.prepare(place), { place, state, fault });
@@ -98,7 +101,8 @@ async function run(scenario: Scenario, place: Place, fault?: Fault): Promise<Out
   if (typeof given === "string" && !given.includes(RIGHT) && server.isRunning())
     problems.push(`wrong answer: ${given.slice(0, 200)}`);
   const pid = serverOf(server.pid, server.isSupervised);
-  const [descriptors, memoryMb] = [countDescriptors(pid), readMemoryMb(pid)];
+  const descriptors = await settledDescriptors(pid, most);
+  const memoryMb = readMemoryMb(pid);
   server.kill("SIGTERM");
   const exit = await within(END_MS, server.closed);
   server.kill("SIGKILL");
@@ -180,6 +184,14 @@ async function ask(address: string, body: unknown): Promise<Answer> {
   return response.ok ? text : response.status;
 }
 
+/** A thread of hooks that were replaced may still be ending. */
+async function settledDescriptors(pid: number, most: number): Promise<number> {
+  for (const end = performance.now() + SETTLE_MS; ; await wait(LOOK_MS)) {
+    const count = countDescriptors(pid);
+    if (count <= most || performance.now() > end) return count;
+  }
+}
+
 function countDescriptors(pid: number): number {
   try {
     return readdirSync(`/proc/${pid}/fd`).length;
@@ -244,7 +256,7 @@ async function measureGrowth(scenario: Scenario, fault: Fault, grownMb: number):
 /** A fault, and the start after it. */
 async function tryFault(scenario: Scenario, fault: Fault, clean: Outcome): Promise<string> {
   const place = newPlace();
-  const outcome = await run(scenario, place, fault);
+  const outcome = await run(scenario, place, fault, clean.descriptors + SPARE);
   const problems = [...outcome.problems];
   const leaked = outcome.descriptors - clean.descriptors;
   if (leaked > SPARE) problems.push(`${leaked} descriptors more than without a fault`);
