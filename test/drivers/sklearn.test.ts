@@ -119,11 +119,14 @@ joblib.dump(make_pipeline(OneHotEncoder(), LogisticRegression()).fit([["red"], [
     ["scaled", undefined],
     // What the first step gives has the names of what it takes.
     ["passed", true],
-  ])("knows the columns of %s.joblib to be numbers, unless a step may make numbers of them", async (name, isAssumed) => {
-    const { signatures } = await loadModel("sklearn", pathOf(`${name}.joblib`), { options });
-    const told = signatures.serving_default?.suggestedInputs?.map((each) => [each.name, each.dtype, each.isAssumed]);
-    expect(told).toEqual(["size", "age"].map((column) => [column, "float64", isAssumed]));
-  });
+  ])(
+    "knows the columns of %s.joblib to be numbers, unless a step may make numbers of them",
+    async (name, isAssumed) => {
+      const { signatures } = await loadModel("sklearn", pathOf(`${name}.joblib`), { options });
+      const told = signatures.serving_default?.suggestedInputs?.map((each) => [each.name, each.dtype, each.isAssumed]);
+      expect(told).toEqual(["size", "age"].map((column) => [column, "float64", isAssumed]));
+    },
+  );
 
   it("takes inputs by the names of the features, as the columns of a table", async () => {
     const model = await loadModel("sklearn", pathOf("columns.joblib"), { options });
