@@ -5,7 +5,7 @@ import type { UnloadOptions } from "./inference-service.ts";
 import type { ManagedModel } from "./managed-model.ts";
 import { namingError } from "./naming-error.ts";
 import type { NeededModels } from "./needed-models.ts";
-import { planUnload } from "./plan/versions.ts";
+import { planRequest, planUnload } from "./plan/versions.ts";
 
 /** The models, and the source of their versions. */
 interface RequestedLoadsParts {
@@ -54,6 +54,7 @@ export class RequestedLoads {
     await this.#unload(name, () => {
       const needing = this.#on.needed.dependentsOf(name);
       if (needing.length > 0) throw isNeeded(name, needing);
+      return true;
     });
   }
 
@@ -80,32 +81,39 @@ export class RequestedLoads {
     isDependencyOnly: boolean,
     change?: () => Promise<void>,
   ): Promise<{ readonly loaded: Promise<void> }> {
-    await this.#on.refresh(name);
-    await change?.();
-    const model = this.#on.catalog.require(name);
-    model.isDependencyOnly = isDependencyOnly;
-    for (const need of model.wantedNeeds) {
-      // A model that needs it is notified if its load fails.
-      if (this.#on.catalog.get(need)?.isUnloaded) void (await this.#beginLoad(need, true)).loaded.catch(() => {});
+    const { catalog, refresh } = this.#on;
+    const begun: string[] = [];
+    for (let model: ManagedModel | undefined; ; ) {
+      const unloadedNeeds = [...(model?.wantedNeeds ?? [])].filter((need) => catalog.get(need)?.isUnloaded);
+      const action = planRequest({ isKnown: model !== undefined, unloadedNeeds, begun });
+      if (action.do === "load first") {
+        begun.push(action.name);
+        // A model that needs it is notified if its load fails.
+        void (await this.#beginLoad(action.name, true)).loaded.catch(() => {});
+      } else if (model !== undefined) return { loaded: model.load() };
+      else {
+        await refresh(name);
+        await change?.();
+        model = catalog.require(name);
+        model.isDependencyOnly = isDependencyOnly;
+      }
     }
-    return { loaded: model.load() };
   }
 
-  /** `check` may refuse it when it is its turn: other models may have come to need it meanwhile. */
-  async #unload(name: string, check = () => {}): Promise<void> {
-    const { unloaded } = await this.#turns.run(name, async () => {
-      check();
-      return { unloaded: this.#on.catalog.require(name).unload() };
-    });
+  /** `isDue` is asked when it is its turn, and may refuse it: other models may have come to need it meanwhile. */
+  async #unload(name: string, isDue: () => boolean): Promise<void> {
+    const { unloaded } = await this.#turns.run(name, async () => ({
+      unloaded: isDue() ? this.#on.catalog.require(name).unload() : undefined,
+    }));
     await unloaded;
   }
 
   async #unloadWithOthers(name: string): Promise<void> {
     const { catalog, needed } = this.#on;
-    // A client may have loaded it, or what needs it, meanwhile.
+    // A client may have loaded it, or what needs it, meanwhile; or it is gone.
     const isSpare = (one: string) => catalog.get(one)?.isDependencyOnly && needed.dependentsOf(one).length === 0;
     for (const [one, row] of planUnload(name, catalog.models()))
-      if (row !== "U3" || isSpare(one)) await this.#unload(one);
+      await this.#unload(one, () => (row === "U3" ? isSpare(one) === true : catalog.get(one) !== undefined));
   }
 }
 

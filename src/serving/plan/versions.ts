@@ -56,6 +56,32 @@ export function planUnload(name: string, models: readonly UnloadableModel[]): Re
   return rows;
 }
 
+/** A model that a client loads, until that load begins. */
+interface RequestedLoad {
+  /** False until it was looked for which of its files should be served: until then, its needs are not known. */
+  readonly isKnown: boolean;
+  /** Names of the models that these need, and that clients have unloaded. */
+  readonly unloadedNeeds: readonly string[];
+  /** Names of those whose loads have begun for this one: who unloads them after that wants it so. */
+  readonly begun: readonly string[];
+}
+
+/** The next step of such a load, and the row that says so. `load first`: another model, as one that it needs. */
+type RequestAction =
+  | { readonly row: "U4" | "U6"; readonly do: "look" | "load" }
+  | { readonly row: "U5"; readonly do: "load first"; readonly name: string };
+
+/** The next step of a load that a client asks for. Nothing else begins one of the same model meanwhile: see V1. */
+export function planRequest({ isKnown, unloadedNeeds, begun }: RequestedLoad): RequestAction {
+  // U4: its files may be others than at the last look, and need other models.
+  if (!isKnown) return { row: "U4", do: "look" };
+  // U5: what it needs begins before it, each in these same steps, and may be unloaded with it again: see U3.
+  const need = unloadedNeeds.find((name) => !begun.includes(name));
+  if (need !== undefined) return { row: "U5", do: "load first", name: need };
+  // U6: it begins; like any other, it has its place once they have loaded (L3, N1).
+  return { row: "U6", do: "load" };
+}
+
 /** A version that should be served, with its files. */
 interface WantedVersion extends Files {
   readonly version: bigint;

@@ -4,6 +4,7 @@ import {
   planForgotten,
   planLabels,
   planModels,
+  planRequest,
   planUnload,
   planVersions,
 } from "../../../src/serving/plan/versions.ts";
@@ -91,6 +92,24 @@ describe("a model that a client unloads together with what needs it", () => {
     ["a", "a (b) chain:a,b", "U1 chain, U3 b, U2 a"],
   ])("%s, of %j: %s", (name, words, expected) => {
     expect([...planUnload(name, toModels(words))].map(([one, row]) => `${row} ${one}`).join(", ")).toBe(expected);
+  });
+});
+
+describe("a model that a client loads", () => {
+  const steps = (isKnown: boolean, unloaded: string, begun: string) => {
+    const toNames = (words: string) => words.split(" ").filter(Boolean);
+    return planRequest({ isKnown, unloadedNeeds: toNames(unloaded), begun: toNames(begun) });
+  };
+
+  test("is looked for first, since its files say what it needs", () => {
+    expect(steps(false, "", "")).toEqual({ row: "U4", do: "look" });
+  });
+
+  test("comes after each model that it needs and that clients have unloaded, even if one is unloaded again meanwhile", () => {
+    expect(steps(true, "a b", "")).toEqual({ row: "U5", do: "load first", name: "a" });
+    expect(steps(true, "a b", "a")).toEqual({ row: "U5", do: "load first", name: "b" });
+    expect(steps(true, "a", "a b")).toEqual({ row: "U6", do: "load" });
+    expect(steps(true, "", "")).toEqual({ row: "U6", do: "load" });
   });
 });
 
