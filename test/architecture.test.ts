@@ -49,7 +49,7 @@ observability/request-log: platform observability tensor pipeline serving protoc
 tools/export: platform/text storage/runtimes tensor/codecs
 tools/inspection: platform/text platform/codec-host tensor text drivers
 tools/library: platform/text observability tensor drivers models
-tools/replay: platform observability tensor serving protocols client
+tools/replay: platform storage observability tensor serving protocols client
 server: platform storage observability access tensor drivers hooks models pipeline serving grpc proxy protocols client tools/inspection
 tools/comparison: platform observability tensor client server tools
 tools/benchmark: platform observability tensor http2 grpc client server

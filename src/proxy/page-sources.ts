@@ -1,8 +1,8 @@
 import type { PageToken } from "../access/page-token.ts";
 import type { LogTail } from "../observability/live/log-tail.ts";
 import type { RecentRequests } from "../observability/live/recent-requests.ts";
-import type { LiveHistory } from "../serving/live-history.ts";
 import type { ModelGraph } from "../tensor/signature/model-graph.ts";
+import type { LiveHistory } from "./live-history.ts";
 
 /** Sources of the server's own page, besides what the service tells. */
 export interface PageSources {

@@ -1,5 +1,6 @@
 import { type CallScope, currentScope } from "../access/call-scope.ts";
 import { invalidArgument, ServingError } from "../errors.ts";
+import type { PoisonCount } from "../pipeline/poison/poison-watch.ts";
 import type { HookRoutes } from "../serving/hook-routes.ts";
 import type {
   DescribedModel,
@@ -16,7 +17,6 @@ import type {
 } from "../serving/inference-service.ts";
 import type { LoadCounts } from "../serving/load-counter.ts";
 import { errorFor } from "../serving/naming-error.ts";
-import type { PoisonCount } from "../serving/poison/poison-watch.ts";
 import type { RecordedCount } from "../serving/recorded-count.ts";
 import { servedNames } from "../serving/served-names.ts";
 import type { RoutedRequest } from "../serving/traffic.ts";

@@ -1,9 +1,9 @@
 import type { CallOptions } from "../pipeline/call-options.ts";
 import type { InferRequest, InferResponse } from "../pipeline/infer-request.ts";
+import type { PoisonCount } from "../pipeline/poison/poison-watch.ts";
 import type { ExampleInputs } from "../tensor/signature/example-inputs.ts";
 import type { FunctionsByModel, HookRoutes } from "./hook-routes.ts";
 import type { LoadCounts } from "./load-counter.ts";
-import type { PoisonCount } from "./poison/poison-watch.ts";
 import type { RecordedCount } from "./recorded-count.ts";
 import type { RecordedKind, RecordedMessage, Recording, RequestLogOptions } from "./request-log.ts";
 import type { ServableDescription } from "./servable-description.ts";

@@ -1,11 +1,11 @@
 import { publicText, ServingError } from "../errors.ts";
 import type { Logger } from "../observability/logger.ts";
 import { UNREAD_PARTS } from "../pipeline/infer-request.ts";
+import { inputKey } from "../pipeline/input-key.ts";
 import { copyPayload, payloadBytes } from "../pipeline/payload.ts";
 import { limitsOfCopy, limitTime } from "../platform/limits/call-limits.ts";
 import type { Catalog, LoadedVersion, ShadowedModel } from "./catalog.ts";
 import type { InferRequest, InferResponse, Lease, ModelRef } from "./inference-service.ts";
-import { inputKey } from "./input-key.ts";
 import { LocalLease, type ServiceLimits } from "./local-lease.ts";
 import type { RecordedKind, RecordedMessage, Recording } from "./request-log.ts";
 import { usedNames } from "./request-names.ts";

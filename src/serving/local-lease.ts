@@ -1,6 +1,8 @@
 import { type ErrorCode, ServingError } from "../errors.ts";
 import type { RequestRecord } from "../observability/request-record.ts";
 import { convertedBytes, copyPayload, payloadBytes } from "../pipeline/payload.ts";
+import type { SentRequest } from "../pipeline/poison/poison-guard.ts";
+import type { PoisonWatch } from "../pipeline/poison/poison-watch.ts";
 import { type CancelSignal, followSignal } from "../platform/async/cancel-source.ts";
 import { limitTime } from "../platform/limits/call-limits.ts";
 import type { MemoryBudget } from "../platform/limits/memory/memory-budget.ts";
@@ -10,8 +12,6 @@ import type { Admission, Admitted } from "./admission.ts";
 import type { LoadedVersion } from "./catalog.ts";
 import type { CallOptions, InferRequest, InferResponse, Lease, PartSink } from "./inference-service.ts";
 import type { ModelPlaces } from "./model-places.ts";
-import type { SentRequest } from "./poison/poison-guard.ts";
-import type { PoisonWatch } from "./poison/poison-watch.ts";
 import { type RequestNames, requestNames } from "./request-names.ts";
 import type { Servable } from "./servable.ts";
 import type { ServableDescription } from "./servable-description.ts";

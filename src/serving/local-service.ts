@@ -1,5 +1,6 @@
 import { ServingError } from "../errors.ts";
 import type { Logger } from "../observability/logger.ts";
+import { type PoisonCount, PoisonWatch } from "../pipeline/poison/poison-watch.ts";
 import { MemoryBudget } from "../platform/limits/memory/memory-budget.ts";
 import type { LimitSettings } from "../platform/limits/settings/server-settings.ts";
 import type { ThreadCounts } from "../platform/limits/thread-counts.ts";
@@ -23,7 +24,6 @@ import { LoadCounter, type LoadCounts } from "./load-counter.ts";
 import type { ServiceLimits } from "./local-lease.ts";
 import type { LoadFailure, ModelManager } from "./model-manager.ts";
 import { notAvailableText } from "./not-available-text.ts";
-import { type PoisonCount, PoisonWatch } from "./poison/poison-watch.ts";
 import { publicError } from "./public-error.ts";
 import type { RecordedCount } from "./recorded-count.ts";
 import type { RequestRecorder } from "./request-recorder.ts";

@@ -47,7 +47,12 @@ it("loads what a client loads after the models that it needs and that clients ha
     };
     return { name, versions: [{ ...version, load, needs }] };
   };
-  const manager = await manage([noted("tower", ["chain", "a"]), noted("chain", ["a", "b"]), noted("a", []), noted("b", [])]);
+  const manager = await manage([
+    noted("tower", ["chain", "a"]),
+    noted("chain", ["a", "b"]),
+    noted("a", []),
+    noted("b", []),
+  ]);
   await manager.unload("a", { dependents: true });
   begun.length = 0;
   await manager.load("tower");

@@ -6,8 +6,16 @@ import { failedPrecondition, invalidArgument } from "../../errors.ts";
 import type { AnyHooks } from "../../hooks/hooks.ts";
 import type { ModelFacts } from "../../models/model-facts.ts";
 import type { Logger } from "../../observability/logger.ts";
+import {
+  type Ensemble,
+  type EnsembleStep,
+  ensembleHooks,
+  refusedParts,
+  reshapeHooks,
+} from "../../pipeline/implied-hooks.ts";
 import { unlessAborted } from "../../platform/async/cancel-source.ts";
 import { readProblem } from "../../platform/text/file-problem.ts";
+import { withRegularFile } from "../../storage/open-regular-file.ts";
 import type { OutputLabels, TensorFacts } from "../../tensor/signature/describe-tensors.ts";
 import type { Dimension, TensorSpec } from "../../tensor/signature/signature.ts";
 import type { Servable } from "../servable.ts";
@@ -17,10 +25,8 @@ import { CleanupStack, fetchPath } from "./fetch-source.ts";
 import { findHooks } from "./folders/list-folder.ts";
 import type { FoundVersion } from "./folders/list-versions.ts";
 import { hostStage } from "./host-served.ts";
-import { type Ensemble, type EnsembleStep, ensembleHooks, refusedParts, reshapeHooks } from "./implied-hooks.ts";
 import { type LoadedServable, type LoadOptions, loadServable } from "./load-servable.ts";
 import type { StageOptions } from "./stage.ts";
-import { withRegularFile } from "./warm-up/open-regular-file.ts";
 
 /** One version of a model, to be loaded. */
 interface WantedVersion {

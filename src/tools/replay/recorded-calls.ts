@@ -6,8 +6,8 @@ import {
   type ReadPredictionLog,
   readPredictionLogMessage,
 } from "../../protocols/tensorflow-serving/prediction-log-message.ts";
-import { withRegularFile } from "../../serving/repository/warm-up/open-regular-file.ts";
-import { type Damage, isTfRecordFile, tfRecords } from "../../serving/repository/warm-up/tf-records.ts";
+import { withRegularFile } from "../../storage/open-regular-file.ts";
+import { type Damage, isTfRecordFile, tfRecords } from "../../storage/tf-records.ts";
 
 const SERVICE = PREDICT_PATH.slice(0, PREDICT_PATH.lastIndexOf("/"));
 /** Methods by the logs of their requests; a log that is not here cannot be sent again. */

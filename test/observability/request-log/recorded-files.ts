@@ -4,7 +4,7 @@ import {
   type ReadPredictionLog,
   readPredictionLogMessage,
 } from "../../../src/protocols/tensorflow-serving/prediction-log-message.ts";
-import { tfRecords } from "../../../src/serving/repository/warm-up/tf-records.ts";
+import { tfRecords } from "../../../src/storage/tf-records.ts";
 
 /** The request logs of a folder, by name, oldest first. */
 export function logFiles(folder: string): string[] {

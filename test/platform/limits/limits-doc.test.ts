@@ -3,6 +3,7 @@ import { expect, test } from "vitest";
 import { SETTINGS } from "../../../src/cli/settings/settings.ts";
 import { parseHostOptions } from "../../../src/models/host-options.ts";
 import { MAX_ID_LENGTH } from "../../../src/observability/request-id.ts";
+import { MAX_CLIENT_ENDS, MAX_ENDS } from "../../../src/pipeline/poison/poison-guard.ts";
 import { MAX_CLIENTS } from "../../../src/platform/limits/client-account.ts";
 import { RESERVED_PART } from "../../../src/platform/limits/connection-limit.ts";
 import { MAX_INPUTS } from "../../../src/platform/limits/memory/decode-budget.ts";
@@ -14,7 +15,6 @@ import {
 import { MAX_CONTENT_BYTES } from "../../../src/platform/threads/frame-writer.ts";
 import { MAX_OF_CLIENT } from "../../../src/protocols/grpc-standard/grpc-standard.ts";
 import { MAX_IN_FLIGHT } from "../../../src/protocols/kserve/grpc-stream.ts";
-import { MAX_CLIENT_ENDS, MAX_ENDS } from "../../../src/serving/poison/poison-guard.ts";
 import { MAX_JSON_DEPTH } from "../../../src/tensor/codecs/json/json-extent.ts";
 import { MAX_MESSAGE_BYTES } from "../../../src/tensor/codecs/protobuf/wire-writer.ts";
 import { DEFAULT_MAX_PIXELS } from "../../../src/tensor/media/image-tensor.ts";

@@ -1,6 +1,7 @@
 import { ServingError } from "../../../src/errors.ts";
 import type { ModelFacts } from "../../../src/models/model-facts.ts";
 import { createSilentLogger } from "../../../src/observability/logger.ts";
+import { PoisonWatch } from "../../../src/pipeline/poison/poison-watch.ts";
 import { MemoryBudget } from "../../../src/platform/limits/memory/memory-budget.ts";
 import { sliceSettings } from "../../../src/platform/limits/settings/server-settings.ts";
 import { Admission } from "../../../src/serving/admission.ts";
@@ -10,7 +11,6 @@ import type { Lease } from "../../../src/serving/inference-service.ts";
 import { Leases } from "../../../src/serving/leases.ts";
 import { type LoadFailure, ModelManager, type StateListener } from "../../../src/serving/model-manager.ts";
 import type { ModelMemory } from "../../../src/serving/model-memory.ts";
-import { PoisonWatch } from "../../../src/serving/poison/poison-watch.ts";
 import type { Servable } from "../../../src/serving/servable.ts";
 import type { VersionStatus } from "../../../src/serving/version-status.ts";
 import { isThere, type Limits, type WishedModel, type WishedVersion } from "./history.ts";

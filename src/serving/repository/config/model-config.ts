@@ -1,11 +1,11 @@
 import type { RawOptions } from "../../../drivers/option-table.ts";
 import type { AnyHooks } from "../../../hooks/hooks.ts";
+import type { Ensemble, Reshaping } from "../../../pipeline/implied-hooks.ts";
 import type { TensorSpec } from "../../../tensor/signature/signature.ts";
 import type { NeedingModel } from "../../check-needs.ts";
 import type { RequestLogOptions } from "../../request-log.ts";
 import type { ConfiguredFacts } from "../../servable-description.ts";
 import { modelsOfTraffic, type Traffic } from "../../traffic.ts";
-import type { Ensemble, Reshaping } from "../implied-hooks.ts";
 import { neededModels, type StageOptions } from "../stage.ts";
 import type { WarmUpEntry } from "../warm-up/warm-up-entry.ts";
 import { impliedVersions, type VersionPolicy } from "./versions.ts";

@@ -1,8 +1,8 @@
+import type { Ensemble, EnsembleStep } from "../../../pipeline/implied-hooks.ts";
 import type { ConfigNode } from "../../../tensor/codecs/config/config-node.ts";
 import type { TensorSpec } from "../../../tensor/signature/signature.ts";
 import type { FieldTable, FieldValues } from "../config/field-table.ts";
 import { VERSION_POLICY_FIELDS } from "../config/versions.ts";
-import type { Ensemble, EnsembleStep } from "../implied-hooks.ts";
 
 const DTYPES = "BOOL UINT8 UINT16 UINT32 UINT64 INT8 INT16 INT32 INT64 FP16 FP32 FP64 STRING BF16".split(" ");
 const DATA_TYPE = { type: "choice", choices: DTYPES.map((name) => `TYPE_${name}`) } as const;

@@ -1,12 +1,12 @@
 import { isAbsolute, join, sep } from "node:path";
 import type { RawOptions } from "../../../drivers/option-table.ts";
+import { isReshape, type Reshape, reshapeSizes } from "../../../pipeline/implied-hooks.ts";
 import type { ConfigNode } from "../../../tensor/codecs/config/config-node.ts";
 import type { DType } from "../../../tensor/dtype.ts";
 import type { TensorSpec } from "../../../tensor/signature/signature.ts";
 import type { ConfigSource } from "../config/config-source.ts";
 import type { FieldValues } from "../config/field-table.ts";
 import type { ModelConfig } from "../config/model-config.ts";
-import { isReshape, type Reshape, reshapeSizes } from "../implied-hooks.ts";
 import type { SampleInput, WarmUpEntry } from "../warm-up/warm-up-entry.ts";
 import type { TRITON_FIELDS, WARMUP_INPUT_FIELDS } from "./triton-fields.ts";
 

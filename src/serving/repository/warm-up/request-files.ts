@@ -2,11 +2,11 @@ import { stat } from "node:fs/promises";
 import { join } from "node:path";
 import { failedPrecondition, invalidArgument, ServingError } from "../../../errors.ts";
 import type { Logger } from "../../../observability/logger.ts";
+import { withRegularFile } from "../../../storage/open-regular-file.ts";
+import { type Damage, isTfRecordFile, tfRecords } from "../../../storage/tf-records.ts";
 import { type NumericDType, numericLayout } from "../../../tensor/dtype.ts";
 import { createTensor, elementCount, type Tensor, viewBytes } from "../../../tensor/tensor.ts";
 import type { RecordedFor, RecordedRequest, RecordedRequests, UnusedLog } from "../../recorded-request.ts";
-import { withRegularFile } from "./open-regular-file.ts";
-import { type Damage, isTfRecordFile, tfRecords } from "./tf-records.ts";
 import type { SampleInput } from "./warm-up-entry.ts";
 
 /** Reads a request, once for each run, which may transfer its inputs. */

@@ -1,8 +1,8 @@
 import { invalidArgument, ServingError } from "../../errors.ts";
 import type { Logger } from "../../observability/logger.ts";
-import type { InferRequest, InferResponse } from "../../pipeline/infer-request.ts";
 import type { ClientAccount } from "../../platform/limits/client-account.ts";
 import { retryInfo } from "../../retry-info.ts";
+import type { InferRequest, InferResponse } from "../infer-request.ts";
 import { hashRequest, hashSmallRequest, isIntact } from "../input-key.ts";
 import { TurnLock } from "./turn-lock.ts";
 

@@ -1,8 +1,8 @@
-import { type ErrorCode, ServingError } from "../../errors.ts";
-import type { HookContext, Hooks } from "../../hooks/hooks.ts";
-import { createRecord } from "../../tensor/record.ts";
-import type { TensorSpec } from "../../tensor/signature/signature.ts";
-import { createTensors, type Tensor, type Tensors } from "../../tensor/tensor.ts";
+import { type ErrorCode, ServingError } from "../errors.ts";
+import type { HookContext, Hooks } from "../hooks/hooks.ts";
+import { createRecord } from "../tensor/record.ts";
+import type { TensorSpec } from "../tensor/signature/signature.ts";
+import { createTensors, type Tensor, type Tensors } from "../tensor/tensor.ts";
 import { StepTurns } from "./step-turns.ts";
 
 /** Models of the server that run in sequence or in parallel, as soon as their inputs exist: Triton's ensemble. */

@@ -1,5 +1,5 @@
 import type { FileHandle } from "node:fs/promises";
-import { crc32c, maskCrc32c, maskedCrc32c } from "../../../tensor/codecs/crc32c.ts";
+import { crc32c, maskCrc32c, maskedCrc32c } from "../tensor/codecs/crc32c.ts";
 import { type OpenFile, openRegularFile, readError, withRegularFile } from "./open-regular-file.ts";
 
 /** Bytes before a record: its length in 8 bytes, and the masked CRC-32C of these in 4. */

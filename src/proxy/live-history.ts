@@ -1,7 +1,7 @@
 import type { LiveSample } from "../observability/live/live-data.ts";
 import { quantileOf, SECONDS_BOUNDS } from "../observability/metrics/histogram.ts";
 import type { RequestMetrics } from "../observability/metrics/request-metrics.ts";
-import type { InferenceService } from "./inference-service.ts";
+import type { InferenceService } from "../serving/inference-service.ts";
 
 /** Milliseconds between samples, and how many make an hour. */
 const [EVERY_MS, MAX_SAMPLES] = [5000, 720];

@@ -1,9 +1,9 @@
-import type { HookContext } from "../../hooks/hooks.ts";
-import { clientCallOf, tellCrowded } from "../../pipeline/context.ts";
-import { createDeferred } from "../../platform/async/promises.ts";
-import { HeldPlaces, type PlaceHolder } from "../../platform/limits/held-places.ts";
-import { RunLimit } from "../../platform/native/cancellable-runs.ts";
-import type { Tensors } from "../../tensor/tensor.ts";
+import type { HookContext } from "../hooks/hooks.ts";
+import { createDeferred } from "../platform/async/promises.ts";
+import { HeldPlaces, type PlaceHolder } from "../platform/limits/held-places.ts";
+import { RunLimit } from "../platform/native/cancellable-runs.ts";
+import type { Tensors } from "../tensor/tensor.ts";
+import { clientCallOf, tellCrowded } from "./context.ts";
 
 /** Keeps the steps of an ensemble to a number of requests at a time, those of all its clients together. */
 export class StepTurns {

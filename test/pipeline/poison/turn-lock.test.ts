@@ -1,5 +1,5 @@
 import { expect, onTestFinished, test, vi } from "vitest";
-import { TurnLock } from "../../../src/serving/poison/turn-lock.ts";
+import { TurnLock } from "../../../src/pipeline/poison/turn-lock.ts";
 
 function start() {
   vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout"] });

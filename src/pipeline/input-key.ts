@@ -1,8 +1,8 @@
 import { createHash, type Hash } from "node:crypto";
-import type { InferRequest } from "../pipeline/infer-request.ts";
-import type { Payload } from "../pipeline/payload.ts";
 import { isGone, packedOf } from "../tensor/packed-bytes.ts";
 import { elementCount, type Tensor, type Tensors, toBytes } from "../tensor/tensor.ts";
+import type { InferRequest } from "./infer-request.ts";
+import type { Payload } from "./payload.ts";
 
 /** Bytes that are read in one turn of the event loop. */
 const TURN_BYTES = 8 * 1024 * 1024;

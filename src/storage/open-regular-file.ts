@@ -1,7 +1,7 @@
 import { constants } from "node:fs";
 import { type FileHandle, open } from "node:fs/promises";
-import { failedPrecondition, ServingError } from "../../../errors.ts";
-import { readProblem } from "../../../platform/text/file-problem.ts";
+import { failedPrecondition, ServingError } from "../errors.ts";
+import { readProblem } from "../platform/text/file-problem.ts";
 
 /** An open file, and its size. */
 export interface OpenFile {

@@ -1,7 +1,7 @@
 import { ServingError } from "../../errors.ts";
 import { onLostLater, wasCostly, wasLost } from "../../lost-process.ts";
 import type { Logger } from "../../observability/logger.ts";
-import type { InferResponse } from "../../pipeline/infer-request.ts";
+import type { InferResponse } from "../infer-request.ts";
 import { PoisonGuard, type SentRequest } from "./poison-guard.ts";
 
 /** Milliseconds between two looks for what can be forgotten. */

@@ -1,7 +1,7 @@
 import { expect, onTestFinished, test, vi } from "vitest";
 import { RequestMetrics } from "../../src/observability/metrics/request-metrics.ts";
 import { RequestRecord } from "../../src/observability/request-record.ts";
-import { LiveHistory } from "../../src/serving/live-history.ts";
+import { LiveHistory } from "../../src/proxy/live-history.ts";
 
 const NO_RUNS = { requests: 0, queueMs: 0, runMs: 0, runs: [] };
 
