@@ -214,7 +214,7 @@ class Files {
     return {
       ...kept,
       print: this.#next(),
-      warms: this.#random.is(0.3),
+      warms: this.#random.is(0.6),
       ...(this.#random.is(0.1) && { calls: (NEEDS[name] ?? []).slice(0, 1) }),
       isFetched: this.#random.is(0.2),
       ...(this.#random.is(0.05) && { isRefused: true }),
