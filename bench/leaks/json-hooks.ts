@@ -1,4 +1,4 @@
-/** Hooks of plain values, whose answers in JSON are small, long, or what JSON cannot express: the member x says which. */
+/** Hooks of plain values, whose answers in JSON are small, long, or no JSON: the member x says which. */
 import type { Values } from "kserving";
 
 export { init_hook } from "../collecting-hooks.ts";

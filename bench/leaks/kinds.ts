@@ -154,7 +154,7 @@ function hookKinds(image: Buffer): LeakKind[] {
   ];
 }
 
-/** Plain values to hooks and back: small answers, such as are written in turns, such that nobody waits for. */
+/** Plain values to hooks and back: small answers, such as are written in turns, such as no client waits for. */
 function jsonKinds(): LeakKind[] {
   const body = (x: string) => json({ x });
   const grpcLong = { path: METHODS.predictJson, message: bytesField(1, body("long")) };

@@ -5,7 +5,7 @@ import { callOn, type GrpcMessage, openStream } from "../attack/grpc-attack.ts";
 import { ANY_CERTIFICATE, codeOf, type HttpMessage, headOf, openSocket } from "../attack/http-attack.ts";
 import { bytesField, varintField } from "../attack/protobuf.ts";
 
-/** Servers that are asked: of this repository's hooks, of each driver, over TLS, with several listeners, of one model. */
+/** Servers that are asked: of hooks, of each driver, over TLS, with several listeners, of one model. */
 export const SERVER_FORMS = ["plain", "drivers", "encrypted", "listeners", "single"] as const;
 export type ServerForm = (typeof SERVER_FORMS)[number];
 

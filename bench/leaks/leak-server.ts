@@ -80,7 +80,18 @@ function modelsOf(form: ServerForm): readonly object[] {
 }
 
 function serverArguments(config: string): string[] {
-  return ["--config", config, "--threads", "1", "--hook-timeout", "0.4", "--max-message-bytes", "1MB", "--poison-requests", "0"];
+  return [
+    "--config",
+    config,
+    "--threads",
+    "1",
+    "--hook-timeout",
+    "0.4",
+    "--max-message-bytes",
+    "1MB",
+    "--poison-requests",
+    "0",
+  ];
 }
 
 function nodeOf(form: ServerForm): string {
