@@ -1,6 +1,7 @@
 import type { RawOptions } from "../drivers/option-table.ts";
 import type { FoundDriver } from "../drivers/registry.ts";
 import type { Logger } from "../observability/logger.ts";
+import { mayTakeTexts } from "./texts/text-options.ts";
 import type { KeptThreads } from "./threads/kept-threads.ts";
 import type { SharedThreads } from "./threads/shared-threads.ts";
 
@@ -35,6 +36,14 @@ export interface StartModelOptions {
   /** Threads that other models have left; absent = each model's thread ends with it. */
   readonly keptThreads?: KeptThreads;
   readonly log: Logger;
+}
+
+/**
+ * Checks if a model runs in the thread that loads it. One that may take texts has its own whatever its driver declares:
+ * finding tokens is work of a processor.
+ */
+export function runsInline({ found, path, options }: Pick<ModelToLoad, "found" | "path" | "options">): boolean {
+  return found.isHere === true || (found.driver.placement === "inline" && !mayTakeTexts(path, options));
 }
 
 /** Files of a model that shares a thread, at most: its runs are short, and it loads in no time. */

@@ -13,8 +13,7 @@ import { loadHostedModel } from "./load-hosted-model.ts";
 import { isBatched, type ModelFacts } from "./model-facts.ts";
 import type { ModelHandle } from "./model-handle.ts";
 import type { ModelHost, ReconnectListener } from "./model-host.ts";
-import { canShareThread, type ModelToLoad, type StartModelOptions } from "./model-to-load.ts";
-import { mayTakeTexts } from "./texts/text-options.ts";
+import { canShareThread, type ModelToLoad, runsInline, type StartModelOptions } from "./model-to-load.ts";
 import { createModelClient, type ModelClient } from "./threads/model-client.ts";
 import type { ModelThread } from "./threads/model-thread.ts";
 import type { ModelThreadData } from "./threads/model-thread-messages.ts";
@@ -26,12 +25,11 @@ const COMMON_BYTES = 64;
 
 /**
  * Loads a model in this thread or in its own threads, as its driver declares; isolated, in its own processes. A
- * driver that is an object of this thread runs in it. A model that may take texts has its own thread whatever its
- * driver declares: finding tokens is work of a processor.
+ * driver that is an object of this thread runs in it.
  */
 export async function startModel(source: ModelToLoad, options: StartModelOptions): Promise<ModelHost> {
   const { driver, isHere = false } = source.found;
-  const { environment = {}, placement, name, isIsolated = false } = driver;
+  const { environment = {}, name, isIsolated = false } = driver;
   const deaths = isIsolated ? 0 : deathsOf(source);
   if (deaths > 0) warnIsolated(source, deaths, options);
   if ((options.isolate || deaths > 0) && !isHere) {
@@ -40,8 +38,8 @@ export async function startModel(source: ModelToLoad, options: StartModelOptions
   }
   // Here, since a model thread has a copy of the environment, which native code does not see.
   for (const [name, value] of Object.entries(environment)) process.env[name] ??= value;
-  const runsHere = isHere || (placement === "inline" && !mayTakeTexts(source.path, source.options));
-  return runsHere ? startInline(source, options) : startCopies(source, options);
+  if (runsInline(source)) return startInline(source, options);
+  return startCopies(source, isIsolated ? { ...options, isolate: false } : options);
 }
 
 function warnIsolated({ name, path }: ModelToLoad, deaths: number, { log }: StartModelOptions): void {
@@ -86,7 +84,9 @@ async function startCopies(source: ModelToLoad, options: StartModelOptions): Pro
     users.reconnect(instance, thread, resend);
   };
   const sharesThread = canShareThread(source, options);
-  const marks = options.isolate ? undefined : takeMark(source);
+  // Such a driver's models cannot have ended the server.
+  const isOwn = source.found.driver.isIsolated === true;
+  const marks = options.isolate || isOwn ? undefined : takeMark(source);
   let warmUp: (copy: ModelHandle) => Promise<void> = async () => {};
   const runFirst = (thread: ModelThread) => withHandle(thread, warmUp);
   const starts = options.isolate ? await ownProcesses(source, options) : threadStarts(options, sharesThread);
@@ -95,10 +95,11 @@ async function startCopies(source: ModelToLoad, options: StartModelOptions): Pro
     log,
     onReplaced,
     runFirst,
+    signal: options.signal,
     ...starts,
   };
   const copies = await startAll(options.instances, (instance) =>
-    SupervisedModel.start(instance, { ...parts, lostBefore: instance === 0 ? deathsOf(source) : 0 }),
+    SupervisedModel.start(instance, { ...parts, lostBefore: instance === 0 && !isOwn ? deathsOf(source) : 0 }),
   ).catch((reason) => {
     marks?.free();
     throw reason;

@@ -83,6 +83,8 @@ export class RequestedLoads {
   ): Promise<{ readonly loaded: Promise<void> }> {
     const { catalog, refresh } = this.#on;
     const begun: string[] = [];
+    // A client may have loaded it meanwhile, for itself.
+    if (isDependencyOnly && catalog.get(name)?.isUnloaded === false) return { loaded: Promise.resolve() };
     for (let model: ManagedModel | undefined; ; ) {
       const unloadedNeeds = [...(model?.wantedNeeds ?? [])].filter((need) => catalog.get(need)?.isUnloaded);
       const action = planRequest({ isKnown: model !== undefined, unloadedNeeds, begun });

@@ -37,6 +37,26 @@ it("does not unload what was loaded for others alone, and what a client has begu
   await manager.close();
 });
 
+it("does not load again for others what a client is about to load, which stays that client's", async () => {
+  const [scans, scanned] = [new Map<string, Promise<void>>(), createDeferred<void>()];
+  const chain = { name: "chain", versions: [{ ...pipelineVersion(1n), needs: ["half"] }] };
+  const half = { name: "half", versions: [pipelineVersion(1n)] };
+  const manager = await manage([half, chain], { refresh: (name) => scans.get(name) ?? Promise.resolve() });
+  await manager.unload("half", { dependents: true });
+  scans.set("half", scanned.promise);
+  const loads = [manager.load("half"), manager.load("chain")];
+  await new Promise(setImmediate);
+  scans.clear();
+  scanned.resolve();
+  await Promise.all(loads);
+  await manager.settled();
+  const states = () => manager.statuses().map(({ model, state }) => `${model} ${state}`);
+  expect(states().toSorted()).toEqual(["chain AVAILABLE", "half AVAILABLE"]);
+  await manager.unload("chain", { dependents: true });
+  expect(states().toSorted()).toEqual(["chain END", "half AVAILABLE"]);
+  await manager.close();
+});
+
 it("loads what a client loads after the models that it needs and that clients have unloaded, and these after theirs", async () => {
   const begun: string[] = [];
   const noted = (name: string, needs: readonly string[]) => {

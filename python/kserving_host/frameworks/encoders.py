@@ -55,7 +55,10 @@ def load_encoder(options, device):
     _check_weights(model, found["missing_keys"], head)
     if device.type == "cpu" and not (options.get("dtype") or options.get("half")):
         # Half numbers are slower on a processor than whole ones, where it has them at all.
-        model = model.float()
+        try:
+            model = model.float()
+        except ValueError as error:
+            raise refused(f"The weights cannot become float32: {one_line(error)} Name a type that they may have: -o dtype=…", error) from error
     # Whatever config.json says: outputs have names, and nothing is kept for a next token.
     model.config.return_dict = True
     if getattr(model.config, "use_cache", False):
@@ -118,7 +121,10 @@ def _vocabulary(model):
     try:
         return model.get_input_embeddings().num_embeddings
     except (AttributeError, NotImplementedError):
-        return model.config.vocab_size
+        size = getattr(model.config, "vocab_size", None)
+    if size is None:
+        raise refused(f"{type(model).__name__} does not take numbers of tokens alone; serve it by its task: --driver transformers.")
+    return size
 
 
 def _positions(model):

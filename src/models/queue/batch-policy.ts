@@ -37,6 +37,9 @@ export class BatchPolicy implements RunPolicy {
   readonly #model: BatchedModel;
   readonly #pause: () => Promise<void>;
   readonly #cost = new RunCost();
+  /** Runs under way, and all that have begun. */
+  #running = 0;
+  #begun = 0;
 
   /** `pause` is called between two runs for the same requests: it lets others use the thread. */
   constructor(batching: Batching, model: BatchedModel, pause = nextTurn) {
@@ -111,9 +114,9 @@ export class BatchPolicy implements RunPolicy {
     try {
       const batch = { call, requests: taken.length, onRan };
       const rows = rowsOfAll(taken);
-      const started = performance.now();
-      const outputs = await this.#predictRows(this.#join(taken), rows, batch);
-      this.#cost.note(rows * Math.max(...taken.map(({ length }) => length)), performance.now() - started);
+      const outputs = await this.#timed(rows * Math.max(...taken.map(({ length }) => length)), () =>
+        this.#predictRows(this.#join(taken), rows, batch),
+      );
       let start = 0;
       for (const run of taken) {
         const end = start + run.rows;
@@ -135,6 +138,20 @@ export class BatchPolicy implements RunPolicy {
       const { signal } = run.call;
       if (signal.aborted) run.reject(signal.reason);
       else await this.run([run], onRan);
+    }
+  }
+
+  /** Learns the cost of a run of so many bytes, unless it shares its time with another one. */
+  async #timed<Made>(bytes: number, run: () => Promise<Made>): Promise<Made> {
+    const isAlone = this.#running++ === 0;
+    const begun = ++this.#begun;
+    const started = performance.now();
+    try {
+      const made = await run();
+      if (isAlone && begun === this.#begun) this.#cost.note(bytes, performance.now() - started);
+      return made;
+    } finally {
+      this.#running--;
     }
   }
 

@@ -20,7 +20,7 @@ export class KeptThreads {
   #isClosed = false;
 
   /** Starts a model in a thread that an earlier one has left, or in a new one. */
-  readonly start: StartModelThread = (data, log) => {
+  readonly start: StartModelThread = (data, log, signal) => {
     const key = JSON.stringify([data.driver, data.stallMs]);
     const open = this.#spares.filter(({ host }) => host.isOpen);
     const spare = open.findLast((each) => each.key === key);
@@ -28,7 +28,7 @@ export class KeptThreads {
     for (const { host } of this.#spares) if (!host.isOpen) void host.end();
     this.#spares = open.filter((each) => each !== spare);
     const host = spare?.host ?? this.#startHost(key, data, log);
-    return host.load(data, log);
+    return host.load(data, log, signal);
   };
 
   /** Ends threads without a model, and later ones as soon as they have none; resolves once the former have ended. */

@@ -95,8 +95,11 @@ export class ModelThreadHost {
     await this.#ended;
   }
 
-  /** Loads a model and resolves once it can predict; throws what loading threw. */
-  async load(source: Omit<LoadCommand, "id">, log: Logger): Promise<ModelThread> {
+  /**
+   * Loads a model and resolves once it can predict; throws what loading threw. Once `signal` aborts the driver is told,
+   * which may end the load.
+   */
+  async load(source: Omit<LoadCommand, "id">, log: Logger, signal?: AbortSignal): Promise<ModelThread> {
     const id = ++this.#lastId;
     const [loaded, unloaded, lost] = [
       createDeferred<LoadedFacts>(),
@@ -108,6 +111,9 @@ export class ModelThreadHost {
     this.#models.set(id, model);
     const { name, path, options, threads, copies, hookFolder, laneMark, mark } = source;
     this.#say({ load: { id, name, path, options, threads, copies, hookFolder, laneMark, mark } });
+    const giveUp = () => this.#say({ giveUp: id });
+    signal?.addEventListener("abort", giveUp);
+    if (signal?.aborted) giveUp();
     try {
       const facts = await loaded.promise;
       this.#isKept ||= facts.facts.keepsThread === true;
@@ -117,7 +123,9 @@ export class ModelThreadHost {
     } catch (reason) {
       this.#models.delete(id);
       void this.#leave();
-      throw reason;
+      throw signal?.aborted ? signal.reason : reason;
+    } finally {
+      signal?.removeEventListener("abort", giveUp);
     }
   }
 

@@ -59,6 +59,8 @@ export type ModelThreadCommand =
   /** The first of all. */
   | { readonly start: ModelWorkerData }
   | { readonly load: LoadCommand }
+  /** Nothing waits for its load any more; a driver may end that. */
+  | { readonly giveUp: number }
   | (AttachedPort & { readonly attach: MessagePort })
   | { readonly unload: number }
   /** To be sent once no model is left. */

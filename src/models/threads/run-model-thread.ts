@@ -20,6 +20,7 @@ export async function runModelThread(
     if ("start" in command)
       models = new ThreadModels(command.start, (event) => control.postMessage(event), onStarted, sources);
     else if ("load" in command) void models?.load(command.load);
+    else if ("giveUp" in command) models?.giveUp(command.giveUp);
     else if ("attach" in command) models?.attach(toHostPort(command.attach), command);
     else if ("unload" in command) void models?.unload(command.unload);
     else closing.resolve();

@@ -67,8 +67,8 @@ export class SupervisedModel {
 
   /** Loads the model in a thread; throws what loading threw. */
   static async start(instance: number, parts: SupervisedParts): Promise<SupervisedModel> {
-    const { startAlone = startModelThread, start = startAlone, data, log } = parts;
-    return new SupervisedModel(instance, await start(data, log), parts);
+    const { startAlone = startModelThread, start = startAlone, data, log, signal } = parts;
+    return new SupervisedModel(instance, await start(data, log, signal), parts);
   }
 
   get thread(): ModelThread {
@@ -228,6 +228,8 @@ export interface SupervisedParts {
   readonly onReplaced: ReplacedListener;
   /** Deaths of the server's process that the model has to answer for. Default 0. */
   readonly lostBefore?: number;
+  /** Gives up the first load. */
+  readonly signal?: AbortSignal | undefined;
   /** Default: in its own thread. */
   readonly start?: StartModelThread;
   /** Starts it if nothing else runs; default: in a thread. */

@@ -1,6 +1,6 @@
 import type { Driver } from "../../drivers/driver.ts";
 import { importDriver } from "../../drivers/registry.ts";
-import { reasonText } from "../../errors.ts";
+import { reasonText, ServingError } from "../../errors.ts";
 import type { Logger } from "../../observability/logger.ts";
 import { type PauseHeartbeat, startHeartbeat } from "../../platform/threads/heartbeat.ts";
 import type { HostPort } from "../../platform/threads/host-port.ts";
@@ -44,6 +44,8 @@ export class ThreadModels {
   readonly #reportStuck: PauseHeartbeat;
   readonly #turns: ThreadTurns | undefined;
   readonly #models = new Map<number, ServedModel>();
+  /** Ends of the loads under way. */
+  readonly #loads = new Map<number, AbortController>();
 
   constructor(
     data: ModelWorkerData,
@@ -62,6 +64,8 @@ export class ThreadModels {
   async load(command: LoadCommand): Promise<void> {
     const { id, name, path, laneMark, mark: place } = command;
     const log = createLimitedLogger(this.#data.logged, (event) => this.#say({ log: event, id }));
+    const givingUp = new AbortController();
+    this.#loads.set(id, givingUp);
     try {
       const turns = this.#turns?.of(id);
       const mark = place && (await openMark(place, log));
@@ -70,11 +74,13 @@ export class ThreadModels {
       const reportStuck = this.#reportStuck;
       const { poolCalls, driver: location } = this.#data;
       const foreignName = "file" in location ? name : undefined;
-      const source = { ...command, driver, reportStuck, poolCalls, turns, mark, foreignName };
+      const { signal } = givingUp;
+      const source = { ...command, driver, reportStuck, poolCalls, turns, mark, foreignName, signal };
       const model = await this.#sources.loadModel(source, log);
       const server = new ModelServer(model, mark);
       const watch = laneMark && model.isSteady === true && new LaneMark(laneMark).watch(() => reportHang(path));
-      const processes = watchProcesses(model, (state) => this.#say({ state, id }));
+      const processes =
+        driver.placement === "inline" ? watchProcesses(model, (state) => this.#say({ state, id })) : () => {};
       const unwatch = () => {
         processes();
         if (watch) watch();
@@ -83,7 +89,14 @@ export class ThreadModels {
       this.#say({ loaded: { facts: factsOf(model), hookArgs: server.hookArgs }, id });
     } catch (reason) {
       this.#say({ failed: toWireError(reason), id });
+    } finally {
+      this.#loads.delete(id);
     }
+  }
+
+  /** Tells a driver whose model is being loaded that nothing waits for it. */
+  giveUp(id: number): void {
+    this.#loads.get(id)?.abort(new ServingError("cancelled", "The load was given up."));
   }
 
   /**
@@ -141,7 +154,6 @@ const LOOK_MS = 200;
 /** Tells the state of a model's processes at first, and whenever it has changed; returns a function that ends this. */
 function watchProcesses(model: ModelHandle, tell: (state: ProcessState) => void): () => void {
   const read = () => ({ isReady: model.isReady?.() ?? true, pids: model.processIds?.() ?? [] });
-  if (read().pids.length === 0) return () => {};
   let known = "";
   const look = () => {
     const state = read();

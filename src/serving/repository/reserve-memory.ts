@@ -1,5 +1,5 @@
 import type { ModelFacts } from "../../models/model-facts.ts";
-import { canShareThread, type StartModelOptions } from "../../models/model-to-load.ts";
+import { canShareThread, runsInline, type StartModelOptions } from "../../models/model-to-load.ts";
 import type { MemoryShare, ModelMemory } from "../model-memory.ts";
 import type { Stage } from "./choose-stages.ts";
 import { fingerprintOf } from "./folders/fingerprint.ts";
@@ -66,9 +66,9 @@ export function fileSizes(stages: readonly Stage[]): Promise<number[]> {
 export function memoryOf(stages: readonly SizedStage[], sizes: readonly number[], copies: Copies): number {
   const models = stages.map((stage, index) => {
     const size = sizes[index] ?? 0;
-    const { placement, isIsolated = false } = stage.found.driver;
+    const { isIsolated = false } = stage.found.driver;
     if (copies.isolate && !isIsolated) return copies.instances * (size + PROCESS_BYTES);
-    if (placement === "inline") return size;
+    if (runsInline(stage)) return size;
     if (canShareThread(stage, copies)) return size + SMALL_MODEL_BYTES;
     return copies.instances * (size + THREAD_BYTES);
   });

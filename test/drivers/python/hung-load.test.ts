@@ -31,20 +31,29 @@ function stalling(loads: number) {
 }
 
 describe.skipIf(python === undefined)("a Python model whose load hangs", () => {
-  it("loses its process and its share of the memory when the load is given up", async () => {
-    const { options, pids } = stalling(0);
-    const path = join(tempFolder({ model: "0123456789" }), "model");
-    const loadingLimits = { loadThreads: 1, modelMemoryBytes: 10, memoryCheck: false };
-    const { memory } = new Executor({ loading: loadingLimits, log: createSilentLogger() });
-    const givingUp = new AbortController();
-    const source = { name: "m", version: 1n, stages: [{ driver: "python", path }], options };
-    const loading = loadServable(source, { ...loadOptions(), memory, signal: givingUp.signal });
-    await expect.poll(() => pids().length, { timeout: 20_000 }).toBe(1);
-    givingUp.abort(new Error("given up"));
-    await expect(loading).rejects.toThrow("given up");
-    expect(pids().filter(isAlive)).toEqual([]);
-    (await memory.reserve({ what: "another", bytes: 10 })).release();
-  }, 30_000);
+  // A model beside a tokenizer has its own thread.
+  it.each([
+    ["in the thread that loads it", {}],
+    ["in its own thread", { "tokenizer.json": "{}" }],
+  ])(
+    "%s, loses its process and its share of the memory when the load is given up",
+    async (_, files) => {
+      const { options, pids } = stalling(0);
+      const path = join(tempFolder({ model: "0123456789", ...files }), "model");
+      const modelMemoryBytes = 10 + 12 * 1024 * 1024;
+      const loadingLimits = { loadThreads: 1, modelMemoryBytes, memoryCheck: false };
+      const { memory } = new Executor({ loading: loadingLimits, log: createSilentLogger() });
+      const givingUp = new AbortController();
+      const source = { name: "m", version: 1n, stages: [{ driver: "python", path }], options };
+      const loading = loadServable(source, { ...loadOptions(), memory, signal: givingUp.signal });
+      await expect.poll(() => pids().length, { timeout: 20_000 }).toBe(1);
+      givingUp.abort(new Error("given up"));
+      await expect(loading).rejects.toThrow("given up");
+      expect(pids().filter(isAlive)).toEqual([]);
+      (await memory.reserve({ what: "another", bytes: modelMemoryBytes })).release();
+    },
+    30_000,
+  );
 
   it("when it is loaded again, loses its process when it is closed", async () => {
     const { options, pids } = stalling(1);
