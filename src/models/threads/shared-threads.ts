@@ -62,7 +62,9 @@ export class SharedThreads {
     this.#isClosed = true;
     const drivers = [...this.#drivers.values()];
     for (const { end } of drivers) clearTimeout(end);
-    await Promise.all(drivers.flatMap(({ hosts }) => hosts).map((host) => host.end()));
+    // One that hangs is not waited for.
+    const ends = drivers.flatMap(({ hosts }) => hosts).map((host) => [host.isOpen, host.end()] as const);
+    await Promise.all(ends.map(([isOpen, end]) => (isOpen ? end : undefined)));
   }
 
   async #prepare(driver: DriverThreads): Promise<void> {
@@ -95,6 +97,8 @@ export class SharedThreads {
    */
   #addSpare(driver: DriverThreads): ModelThreadHost | undefined {
     const open = driver.hosts.filter(({ isOpen }) => isOpen);
+    // One that hung without a model ends if it comes back.
+    for (const host of driver.hosts) if (!host.isOpen) void host.end();
     driver.hosts = open;
     if (open.length >= this.#size || open.some(({ size }) => size === 0)) return undefined;
     const started = driver.start();
