@@ -166,7 +166,8 @@ export class HookAsks {
         ask.isWriting = true;
         this.#take(ask, (outputs as { readonly tensors: Tensors }).tensors);
         if (reads === "slowly" && !this.#world.isHealed) await main.wait(SLOW_MS, `client ${id} reads`);
-        if (reads === "stops" && ask.got > 3) await new Promise<void>((resolve) => this.#world.onHealed(resolve));
+        if (reads === "stops" && ask.got > 3)
+          await new Promise<void>((resolve) => this.#world.onHealed(() => main.enter(resolve)));
         ask.isWriting = false;
       },
       // The server's transports end a client that does not read.

@@ -222,7 +222,7 @@ export class SimulatedHooks {
       // One that runs native code is not terminated; hook threads are.
       if (thread.name.startsWith("model")) this.#world.onHealed(end);
       await over;
-    } else if (end === "waits") await this.#never(signal);
+    } else if (end === "waits") await this.#never(thread, signal);
     else await thread.wait(ms, name);
     if (end === "exits" || end === "crashes") await this.#die(worker, end);
     if (end === "closes") {
@@ -243,9 +243,10 @@ export class SimulatedHooks {
   }
 
   /** Until nobody waits for it. */
-  async #never(signal: AbortSignal | undefined): Promise<void> {
+  async #never(thread: SimulatedWorker["thread"], signal: AbortSignal | undefined): Promise<void> {
     await new Promise<void>((resolve, reject) => {
-      this.#world.onHealed(resolve);
+      // In another thread's turn, what follows would be lost with that.
+      this.#world.onHealed(() => thread.enter(resolve));
       signal?.addEventListener("abort", () => reject(signal.reason), { once: true });
     });
   }
