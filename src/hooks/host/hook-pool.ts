@@ -3,13 +3,11 @@ import type { ThreadStates } from "../../observability/thread-states.ts";
 import type { HookFacts } from "../../pipeline/hook-places.ts";
 import { type HookTimes, sumHookTimes } from "../../pipeline/hook-times.ts";
 import type { InferRequest, InferResponse } from "../../pipeline/infer-request.ts";
+import { isIntact } from "../../pipeline/input-key.ts";
 import { cutLargeJson, isLargeJson } from "../../pipeline/json-jobs.ts";
-import type { Payload } from "../../pipeline/payload.ts";
 import type { PipelineRunner } from "../../pipeline/runner.ts";
 import { wasNeverStarted } from "../../platform/threads/rpc-client.ts";
-import { isGone, packedOf } from "../../tensor/packed-bytes.ts";
 import type { Signature } from "../../tensor/signature/signature.ts";
-import { elementCount, type Tensor } from "../../tensor/tensor.ts";
 import type { HookGeneration, HookStart } from "./hook-generation.ts";
 import type { HookWorker, WorkerStart } from "./hook-worker.ts";
 import { RequestQueue } from "./request-queue.ts";
@@ -188,7 +186,7 @@ export class HookPool implements PipelineRunner {
    */
   #canRunAgain(request: InferRequest): boolean {
     const { inputs, call } = request;
-    if (call.signal.aborted || this.#closing.signal.aborted || !isWhole(inputs)) return false;
+    if (call.signal.aborted || this.#closing.signal.aborted || !isIntact(inputs)) return false;
     const times = this.#handedOn.get(request) ?? 0;
     this.#handedOn.set(request, times + 1);
     return times < MAX_HANDED_ON;
@@ -212,16 +210,4 @@ export class HookPool implements PipelineRunner {
 
 function closedError(): ServingError {
   return new ServingError("unavailable", "The hooks are closed.");
-}
-
-/** Checks that no input was transferred to a thread. */
-function isWhole(payload: Payload): boolean {
-  if (payload.kind === "json") return payload.json.length > 0;
-  return Object.values(payload.tensors).every(isTensorWhole);
-}
-
-function isTensorWhole(tensor: Tensor): boolean {
-  const packed = packedOf(tensor);
-  if (packed !== undefined) return !isGone(packed);
-  return tensor.data.length > 0 || elementCount(tensor.shape) === 0;
 }
